@@ -1,0 +1,62 @@
+"""What is believed about physical parameters. Prior and posterior are the same type."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from jaxtyping import Float
+
+from gemel.errors import ConfigError
+
+
+class ValueSource(StrEnum):
+    """Where a parameter's value comes from."""
+
+    MEASURED = "measured"
+    INFERRED = "inferred"
+    GENERATED = "generated"
+    RANDOMISED = "randomised"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One physical parameter: its name, unit, bounds and the scale on which it is inferred."""
+
+    name: str
+    """Such as `object/t_block/com_x` or `contact/t_block-table/friction`."""
+    unit: str
+    low: float
+    high: float
+    transform: str
+    """`linear` or `log`: the scale on which steps are taken."""
+    source: ValueSource
+    episodes: tuple[str, ...] = ()
+    """Episodes that the value was learnt from."""
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """Weighted samples over named parameters."""
+
+    parameters: tuple[Parameter, ...]
+    samples: Float[np.ndarray, "sample parameter"]
+    weights: Float[np.ndarray, " sample"]
+    """Not negative, sum to one."""
+
+    def __post_init__(self) -> None:
+        total = float(self.weights.sum())
+        if (self.weights < 0).any() or not np.isclose(total, 1.0, atol=1e-9):
+            raise ConfigError(
+                f"Belief weights must be non-negative and sum to one; they sum to {total:.6g}.",
+                remedy="divide the weights by their sum",
+            )
+        if self.samples.shape[1] != len(self.parameters):
+            raise ConfigError(
+                f"Belief has {self.samples.shape[1]} columns of samples for {len(self.parameters)} parameters.",
+                remedy="give one column per parameter",
+            )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Parameter names, in column order."""
+        return tuple(parameter.name for parameter in self.parameters)

@@ -1,0 +1,135 @@
+"""What every kind of log looks like to ingest and inspect: a layout, findings, and episodes one at a time.
+
+A new format is one module with `recognises(root)` and `open_source(root)`, added to `_FORMATS` below.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Float
+
+from gemel.artifacts.camera import Camera
+from gemel.artifacts.capture import EpisodeKind
+from gemel.artifacts.finding import Finding
+from gemel.errors import SourceError
+from gemel.geometry import SE3
+from gemel.services.formats.calibration import JointScale
+
+OnFinding = Callable[[Finding], None]
+
+_FORMATS = {
+    "LeRobot v3.0": "gemel.services.formats.lerobot_reader",
+    "nerfstudio transforms.json": "gemel.services.formats.nerfstudio",
+    "plain folder with capture.toml": "gemel.services.formats.folder",
+}
+"""Readers by what they read, in the order in which they are asked."""
+
+
+@dataclass(frozen=True)
+class RawVideo:
+    """One episode's part of a video file."""
+
+    camera: str
+    path: str
+    """Relative to the source's root."""
+    from_s: float
+    frame_count: int
+
+
+@dataclass(frozen=True)
+class RawImages:
+    """One image file per step."""
+
+    camera: str
+    paths: tuple[str, ...]
+    """Relative to the source's root; empty where the step has no image."""
+    mask_paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class RawEpisode:
+    """One episode in the log's own units."""
+
+    id: str
+    kind: EpisodeKind
+    task: str
+    times_s: Float[np.ndarray, " t"]
+    state: Float[np.ndarray, "t joint"]
+    action: Float[np.ndarray, "t action"]
+    streams: tuple[RawVideo | RawImages, ...]
+    extras: Mapping[str, Float[np.ndarray, "t _"]] = field(default_factory=dict)
+    camera_poses: Mapping[str, SE3] = field(default_factory=dict)
+    camera_intrinsics: Mapping[str, Float[np.ndarray, "t 4"]] = field(default_factory=dict)
+    is_success: bool | None = None
+    object: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class SourceLayout:
+    """What the log says about itself."""
+
+    format: str
+    robot_type: str
+    joint_names: tuple[str, ...]
+    action_names: tuple[str, ...]
+    cameras: tuple[Camera, ...]
+    codec_from_camera: Mapping[str, str]
+    extras: Mapping[str, int]
+    rate_hz: float | None
+    """Nominal rate, or None when the log has no clock."""
+    declared_scales: Mapping[str, JointScale]
+    """Units that the source itself states, by joint or action name."""
+    robot_model: str = ""
+    """Path of a robot description that comes with the log, relative to its root."""
+
+
+class Source(Protocol):
+    """A log that has been opened; nothing in it is changed or kept in memory."""
+
+    @property
+    def root(self) -> Path:
+        """Folder that every path is relative to."""
+        ...
+
+    @property
+    def layout(self) -> SourceLayout:
+        """What the log says about itself."""
+        ...
+
+    def check_files(self, on_finding: OnFinding) -> None:
+        """Report what is wrong with files and counters, from headers alone."""
+        ...
+
+    def episodes(self, on_finding: OnFinding) -> Iterator[RawEpisode]:
+        """Yield each readable episode; report the others."""
+        ...
+
+    def files(self) -> tuple[str, ...]:
+        """Every file that belongs to the log, relative to its root, sorted."""
+        ...
+
+    def episode_count(self) -> int:
+        """How many episodes the log lists."""
+        ...
+
+
+def open_source(path: Path) -> Source:
+    """Open a log of any known format."""
+    if not path.exists():
+        raise SourceError(
+            f"There is nothing at {path}.", remedy="give the folder of a LeRobot dataset, or of images with a TOML"
+        )
+    root = path if path.is_dir() else path.parent
+    for module_name in _FORMATS.values():
+        module = import_module(module_name)
+        if module.recognises(root):
+            source: Source = module.open_source(root)
+            return source
+    raise SourceError(
+        f"{path} is not a log that Gemel can read. It looked for: {', '.join(_FORMATS)}.",
+        remedy="point at the folder that holds meta/info.json, transforms.json or capture.toml",
+    )

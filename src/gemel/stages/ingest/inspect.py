@@ -1,0 +1,276 @@
+"""Inspect: what is in a log and what is wrong with it. Changes nothing; decodes a bounded number of frames.
+
+Two passes over the numbers (one episode in memory at a time) and one over a sample of frames: a few from all
+over the log for exposure, focus and frozen cameras, and runs of consecutive frames where the robot moves most
+for repeated frames and for the offset between cameras and joints.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Float
+
+from gemel.artifacts.capture import ClockReport
+from gemel.artifacts.finding import Finding, Severity
+from gemel.artifacts.inspection import EpisodeSummary, Estimate, Inspection, StreamSummary, UnitGuess
+from gemel.artifacts.robot import RobotJoint
+from gemel.errors import SourceError
+from gemel.services.formats.raw_images import raw_images
+from gemel.services.formats.robot_model import match_joints
+from gemel.services.formats.source import RawEpisode, Source
+from gemel.stages.ingest.checks import check_clock, check_numbers
+from gemel.stages.ingest.clock import EpisodeClock, clock_report, episode_clock
+from gemel.stages.ingest.image_checks import CameraLook, FrameLook, change, check_camera, look_at
+from gemel.stages.ingest.joint_checks import Extremes, check_joints
+from gemel.stages.ingest.lag import action_curve, check_lag, check_offset, estimate
+from gemel.stages.ingest.motion import Curve, agreement_curve, combine_curves, joint_speed
+from gemel.stages.ingest.units import JointRange, guess_units
+
+OnProgress = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class InspectConfig:
+    """How much to look at."""
+
+    spread_episodes: int = 8
+    """Episodes from which a few frames are decoded."""
+    frames_per_episode: int = 4
+    """Frames per such episode and camera."""
+    window_episodes: int = 4
+    """Episodes from which a run of consecutive frames is decoded."""
+    window_frames: int = 64
+    """Longest such run."""
+    max_shift_s: float = 0.6
+    """Largest clock offset or actuator lag that is looked for [s]."""
+
+
+@dataclass
+class _Numbers:
+    """What the first pass keeps of the log."""
+
+    ranges: JointRange
+    extremes: Extremes
+    summaries: list[EpisodeSummary] = field(default_factory=list)
+    clocks: list[EpisodeClock] = field(default_factory=list)
+
+
+def inspect(
+    source: Source,
+    config: InspectConfig,
+    *,
+    robot_joints: tuple[RobotJoint, ...] | None,
+    on_progress: OnProgress = lambda fraction: None,
+) -> Inspection:
+    """Look at a log. `robot_joints` are those of the robot model, None without one."""
+    layout = source.layout
+    findings: list[Finding] = []
+    source.check_files(findings.append)
+    numbers = _read_numbers(source, findings, lambda part: on_progress(0.3 * part))
+    units = _units(source, numbers.ranges, robot_joints)
+    findings += check_joints(layout, numbers.ranges, numbers.extremes, units, robot_joints)
+    report = clock_report(numbers.clocks)
+    looks, estimates = _look(source, config, numbers, report, findings, lambda part: on_progress(0.3 + 0.7 * part))
+    robot_moves = bool((numbers.ranges.motion > 0).any())
+    for look in looks.values():
+        findings += check_camera(look, robot_moves=robot_moves)
+    findings += _calibration_findings(source)
+    return Inspection(
+        source=source.root.name,
+        format=layout.format,
+        robot_type=layout.robot_type,
+        episodes=tuple(numbers.summaries),
+        streams=_streams(source, report, units),
+        units=units,
+        estimates=tuple(estimates),
+        findings=tuple(sorted(findings, key=lambda f: list(Severity).index(f.severity))),
+        decoded_frame_count=sum(len(look.spread) + sum(map(len, look.windows)) for look in looks.values()),
+    )
+
+
+def _read_numbers(source: Source, findings: list[Finding], on_progress: OnProgress) -> _Numbers:
+    layout = source.layout
+    width = len(layout.joint_names)
+    numbers = _Numbers(JointRange.none(width), Extremes.none(width))
+    for i, raw in enumerate(source.episodes(findings.append)):
+        clock = episode_clock(raw.times_s)
+        check_numbers(raw, layout, findings.append)
+        if layout.rate_hz is not None:
+            check_clock(raw, clock, findings.append)
+        before = numbers.ranges.motion
+        numbers.ranges = numbers.ranges.with_episode(raw.state)
+        numbers.extremes = numbers.extremes.with_episode(raw)
+        motion = float((numbers.ranges.motion - before).sum())
+        duration = float(raw.times_s[-1] - raw.times_s[0]) if len(raw.times_s) else 0.0
+        numbers.summaries.append(
+            EpisodeSummary(raw.id, raw.task, raw.kind.value, len(raw.times_s), duration, motion)
+        )
+        numbers.clocks.append(clock)
+        on_progress((i + 1) / max(source.episode_count(), 1))
+    return numbers
+
+
+def _units(
+    source: Source, ranges: JointRange, robot_joints: tuple[RobotJoint, ...] | None
+) -> tuple[UnitGuess, ...]:
+    layout = source.layout
+    by_name = {joint.name: joint for joint in robot_joints or ()}
+    matched = match_joints(layout.joint_names, tuple(by_name))
+    return guess_units(
+        layout.joint_names,
+        ranges,
+        robot_type=layout.robot_type,
+        declared=layout.declared_scales,
+        model_joints={logged: by_name[model] for logged, model in matched.items()},
+    )
+
+
+def _look(
+    source: Source,
+    config: InspectConfig,
+    numbers: _Numbers,
+    report: ClockReport,
+    findings: list[Finding],
+    on_progress: OnProgress,
+) -> tuple[dict[str, CameraLook], list[Estimate]]:
+    """Decode the sample, and read camera offsets and actuator lag off it."""
+    looks = {camera.name: CameraLook(camera.name) for camera in source.layout.cameras}
+    offset_curves: dict[str, list[Curve]] = {name: [] for name in looks}
+    lag_curves: list[Curve] = []
+    spread = _spread_ids(numbers.summaries, config.spread_episodes)
+    moving = _moving_ids(numbers.summaries, config.window_episodes)
+    chosen = spread | moving
+    scale = numbers.ranges.high - numbers.ranges.low
+    period = 1.0 / report.rate_hz if report.rate_hz else 1.0
+    for done, raw in enumerate(_episodes(source, chosen)):
+        try:
+            for stream in raw.streams:
+                look = looks[stream.camera]
+                if raw.id in spread:
+                    steps = np.unique(np.linspace(0, len(raw.times_s) - 1, config.frames_per_episode).astype(int))
+                    look.spread += _frames(source, raw, stream.camera, steps.tolist())
+                if raw.id in moving:
+                    window = _frames(source, raw, stream.camera, _window(raw, scale, config.window_frames))
+                    look.windows.append(window)
+                    curve = _offset_curve(raw, window, scale, period, config)
+                    offset_curves[stream.camera] += [curve] if curve else []
+        except SourceError as error:
+            findings.append(
+                Finding("undecodable-frames", Severity.ERROR, error.problem, error.remedy, episode=raw.id)
+            )
+        if raw.id in moving:
+            curve = action_curve(raw, source.layout, scale, period, config.max_shift_s)
+            lag_curves += [curve] if curve else []
+        on_progress((done + 1) / max(len(chosen), 1))
+    estimates = []
+    for name, curves in offset_curves.items():
+        shift = combine_curves(curves)
+        if shift is not None:
+            estimates.append(estimate("camera offset", name, shift))
+            findings += check_offset(name, shift, period)
+    lag = combine_curves(lag_curves)
+    if lag is not None:
+        estimates.append(estimate("action lag", "actions", lag))
+        findings += check_lag(lag, period)
+    return looks, estimates
+
+
+def _offset_curve(
+    raw: RawEpisode, window: list[FrameLook], scale: np.ndarray, period_s: float, config: InspectConfig
+) -> Curve | None:
+    """Agreement of image change with joint speed in one window."""
+    if len(window) < 9 or not raw.state.shape[1]:
+        return None
+    times, speed = joint_speed(raw.times_s, raw.state, scale)
+    stamps = np.array([frame.time_s for frame in window])
+    changes = np.array([change(a, b) for a, b in zip(window[:-1], window[1:], strict=True)])
+    return agreement_curve(
+        times,
+        speed,
+        0.5 * (stamps[1:] + stamps[:-1]),
+        changes / np.maximum(np.diff(stamps), 1e-9),
+        period_s=period_s,
+        max_shift_s=min(config.max_shift_s, 0.2 * float(raw.times_s[-1] - raw.times_s[0])),
+    )
+
+
+def _frames(source: Source, raw: RawEpisode, camera: str, steps: list[int]) -> list[FrameLook]:
+    stream = next(s for s in raw.streams if s.camera == camera)
+    images = raw_images(source.root, stream, raw.times_s, steps)
+    return [
+        look_at(image, episode=raw.id, step=step, time_s=float(raw.times_s[step]))
+        for step, image in zip(steps, images, strict=False)
+    ]
+
+
+def _window(raw: RawEpisode, scale: Float[np.ndarray, " joint"], longest: int) -> list[int]:
+    """The run of steps with the most varied speed."""
+    count = len(raw.times_s)
+    if count <= longest or not raw.state.shape[1]:
+        return list(range(min(count, longest)))
+    _, speed = joint_speed(raw.times_s, raw.state, scale)
+    starts = range(0, count - longest, max(1, longest // 4))
+    best = max(starts, key=lambda start: float(np.std(speed[start : start + longest])))
+    return list(range(best, best + longest))
+
+
+def _episodes(source: Source, ids: set[str]) -> Iterator[RawEpisode]:
+    for raw in source.episodes(lambda finding: None):
+        if raw.id in ids and len(raw.times_s) > 1 and np.isfinite(raw.state).all():
+            yield raw
+
+
+def _spread_ids(summaries: list[EpisodeSummary], count: int) -> set[str]:
+    if not summaries:
+        return set()
+    places = np.unique(np.linspace(0, len(summaries) - 1, count).astype(int))
+    return {summaries[i].id for i in places}
+
+
+def _moving_ids(summaries: list[EpisodeSummary], count: int) -> set[str]:
+    moving = sorted((s for s in summaries if s.motion > 0), key=lambda s: -s.motion / max(s.step_count, 1))
+    return {s.id for s in moving[:count]}
+
+
+def _streams(source: Source, report: ClockReport, units: tuple[UnitGuess, ...]) -> tuple[StreamSummary, ...]:
+    layout = source.layout
+    rate, jitter = (report.rate_hz, report.jitter_s) if layout.rate_hz else (0.0, 0.0)
+    rows = []
+    if layout.joint_names:
+        shown = sorted({unit.unit + ("" if unit.is_declared else "?") for unit in units})
+        rows.append(
+            StreamSummary("joints", "joints", str(len(layout.joint_names)), rate, jitter, ", ".join(shown))
+        )
+    if layout.action_names:
+        rows.append(StreamSummary("actions", "actions", str(len(layout.action_names)), rate, jitter, ""))
+    rows += [
+        StreamSummary(
+            c.name, "camera", f"{c.width}x{c.height}", rate, jitter, layout.codec_from_camera.get(c.name, "")
+        )
+        for c in layout.cameras
+    ]
+    rows += [StreamSummary(n, "extra", str(w), rate, jitter, "as logged") for n, w in layout.extras.items()]
+    return tuple(rows)
+
+
+def _calibration_findings(source: Source) -> list[Finding]:
+    findings = []
+    for camera in source.layout.cameras:
+        if camera.is_calibrated:
+            continue
+        lacks = "intrinsics" if camera.model is None else "a mounting pose"
+        findings.append(
+            Finding(
+                "missing-calibration", Severity.WARNING, f"Camera {camera.name!r} has no {lacks} in the log.",
+                f"give a guess in twin.toml [cameras.{camera.name}]; reconstruction refines it",
+                stream=camera.name,
+            )
+        )  # fmt: skip
+    if source.layout.rate_hz is None:
+        findings.append(
+            Finding("no-clock", Severity.NOTE, "The log has no time stamps: views are only ordered.",
+                    "fine for a scan; motion cannot be timed")
+        )  # fmt: skip
+    return findings
+

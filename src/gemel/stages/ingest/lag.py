@@ -1,0 +1,87 @@
+"""Time shifts between commands, joints and cameras, and what to say about them.
+
+For actions that are joint targets the change of the target is compared with the joint speed; for displacements
+the size of the command is. Either way a robot without lag moves while it is commanded, so the shift is zero.
+"""
+
+import numpy as np
+from jaxtyping import Float
+
+from gemel.artifacts.finding import Finding, Severity
+from gemel.artifacts.inspection import Estimate
+from gemel.services.formats.source import RawEpisode, SourceLayout
+from gemel.stages.ingest.motion import Curve, Shift, agreement_curve, joint_speed
+
+_NOTICEABLE_PERIODS = 0.4
+"""Shifts below this part of a sampling period cannot be told from the sampling itself."""
+
+
+def action_curve(
+    raw: RawEpisode,
+    layout: SourceLayout,
+    scale: Float[np.ndarray, " joint"],
+    period_s: float,
+    max_shift_s: float,
+) -> Curve | None:
+    """Agreement of commanded with measured motion over shifts, for one episode."""
+    if not raw.action.shape[1] or not raw.state.shape[1] or not np.isfinite(raw.action).all():
+        return None
+    times, speed = joint_speed(raw.times_s, raw.state, scale)
+    if _are_targets(raw, layout):
+        commanded_times, commanded = joint_speed(raw.times_s, raw.action, scale)
+    else:
+        # A displacement given at a step acts until the next one, so it belongs to the middle of that step.
+        commanded_times = times
+        spread = raw.action.std(axis=0)
+        commanded = np.linalg.norm(raw.action[:-1] / np.where(spread > 0, spread, np.inf), axis=1)
+    longest = min(max_shift_s, 0.2 * float(raw.times_s[-1] - raw.times_s[0]))
+    return agreement_curve(times, speed, commanded_times, commanded, period_s=period_s, max_shift_s=longest)
+
+
+def estimate(name: str, stream: str, shift: Shift) -> Estimate:
+    """A shift as a row of the inspection."""
+    return Estimate(name, stream, shift.seconds, shift.sigma_s, shift.window_count)
+
+
+def check_offset(camera: str, shift: Shift, period_s: float) -> list[Finding]:
+    """A camera whose clock or delivery differs from the joints' by a noticeable time."""
+    if not _is_noticeable(shift, period_s):
+        return []
+    word = "behind" if shift.seconds < 0 else "ahead of"
+    return [
+        Finding(
+            "camera-offset", Severity.WARNING,
+            f"{camera!r} is {abs(shift.seconds):.3f} s {word} the joints (standard error "
+            f"{shift.sigma_s:.3f} s, {shift.window_count} windows).",
+            f"set twin.toml [cameras.{camera}] time_offset_s = {shift.seconds:.3f}; reconstruction refines it",
+            stream=camera, value=shift.seconds,
+        )
+    ]  # fmt: skip
+
+
+def check_lag(shift: Shift, period_s: float) -> list[Finding]:
+    """Motion that follows its command by a noticeable time (or leads it, which no robot does)."""
+    if not _is_noticeable(shift, period_s):
+        return []
+    if shift.seconds < 0:
+        message = f"Joints move {-shift.seconds:.3f} s before they are commanded."
+        remedy = "the log's actions are shifted against its states: check the recorder"
+    else:
+        message = f"Joints follow their commands {shift.seconds:.3f} s later."
+        remedy = "the twin's actuators need this delay; identification measures it"
+    return [Finding("action-lag", Severity.WARNING, message, remedy, stream="actions", value=shift.seconds)]
+
+
+def _are_targets(raw: RawEpisode, layout: SourceLayout) -> bool:
+    """Actions that stand for joint positions: one per joint, and near the joints' own values."""
+    if raw.action.shape != raw.state.shape:
+        return False
+    if layout.action_names == layout.joint_names:
+        return True
+    spread = np.ptp(raw.state, axis=0).max()
+    return bool(np.abs(raw.action - raw.state).mean() < max(spread, 1e-6))
+
+
+def _is_noticeable(shift: Shift, period_s: float) -> bool:
+    sigma = 0.0 if np.isnan(shift.sigma_s) else shift.sigma_s
+    return abs(shift.seconds) > max(_NOTICEABLE_PERIODS * period_s, 2.0 * sigma)

@@ -1,0 +1,1 @@
+"""Capture -> calibration, validation, sealed holdout."""
