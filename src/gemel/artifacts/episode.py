@@ -46,9 +46,7 @@ class Frames(Protocol):
         """One frame, decoded by seeking."""
         ...
 
-    def images(
-        self, episode_id: str, camera: str, steps: Sequence[int]
-    ) -> Iterator[UInt8[np.ndarray, "h w 3"]]:
+    def images(self, episode_id: str, camera: str, steps: Sequence[int]) -> Iterator[UInt8[np.ndarray, "h w 3"]]:
         """Frames in the given (ascending) order, one in memory at a time."""
         ...
 

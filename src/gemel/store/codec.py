@@ -143,7 +143,7 @@ def _numpy_column(column: Any) -> np.ndarray:
 
     column = column.combine_chunks()
     if pa.types.is_fixed_size_list(column.type):
-        return column.flatten().to_numpy(zero_copy_only=False).reshape(-1, column.type.list_size)  # type: ignore[no-any-return]
+        return column.flatten().to_numpy(zero_copy_only=False).reshape(-1, column.type.list_size)
     if pa.types.is_string(column.type):
         return np.array(column.to_pylist(), dtype=np.str_)
-    return column.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+    return column.to_numpy(zero_copy_only=False)

@@ -109,9 +109,7 @@ class Store:
                 f"Artifact {short(address)} is a {manifest.type}, not a {kind.__name__}.",
                 remedy="look at `gemel status` for the address of the artifact that is meant",
             )
-        arrays: Mapping[str, Any] = (
-            unpack_arrays(self.objects.read(manifest.arrays)) if manifest.arrays else {}
-        )
+        arrays: Mapping[str, Any] = unpack_arrays(self.objects.read(manifest.arrays)) if manifest.arrays else {}
         artifact = decode(manifest.payload, arrays, stored_types())
         assert isinstance(artifact, kind)
         return artifact
@@ -156,20 +154,9 @@ class Store:
 _HASH_THREADS = 2  # hashing releases the interpreter lock; more threads only thrash a disk
 
 
-def work_key(
-    stage: str, inputs: Mapping[str, str], config: Mapping[str, Any], code: str, seed: int, device: str
-) -> str:
+def work_key(provenance: Provenance) -> str:
     """The name of a piece of work: the same inputs, settings, code, seed and device give the same key."""
-    return hash_json(
-        {
-            "stage": stage,
-            "inputs": dict(inputs),
-            "config": dict(config),
-            "code": code,
-            "seed": seed,
-            "device": device,
-        }
-    )
+    return hash_json(encode(provenance, {}))
 
 
 def _blob_addresses(tree: Any) -> list[str]:

@@ -62,9 +62,7 @@ class JointScale:
         if self.unit not in UNITS:
             raise ConfigError(f"Joint unit {choices_text(self.unit, UNITS)}", remedy="use one of the choices")
         if (self.low is None) != (self.high is None):
-            raise ConfigError(
-                "A joint has only one of `low` and `high`.", remedy="give both SI values, or neither"
-            )
+            raise ConfigError("A joint has only one of `low` and `high`.", remedy="give both SI values, or neither")
         if self.unit == "span" and self.low is None:
             raise ConfigError(
                 "A joint in `span` units (-100..100) needs `low` and `high`, the SI values at its ends.",
@@ -165,16 +163,21 @@ def camera_table(camera: Camera) -> dict[str, Any]:
 
 def scales_from_tables(tables: Mapping[str, Any], *, where: str) -> dict[str, JointScale]:
     """`[joints.NAME]` tables."""
-    return {
-        name: from_table(JointScale, table, where=f"[{where}.{name}]") for name, table in tables.items()
-    }
+    return {name: from_table(JointScale, table, where=f"[{where}.{name}]") for name, table in tables.items()}
 
 
 def _model(values: CameraTable, width: int, height: int, where: str) -> CameraModel | None:
     if not values.model:
         return None
-    common = dict(width=width, height=height, fx=values.fx, fy=values.fy, cx=values.cx, cy=values.cy)
-    k = dict(k1=values.k1, k2=values.k2, k3=values.k3, k4=values.k4)
+    common: dict[str, Any] = {
+        "width": width,
+        "height": height,
+        "fx": values.fx,
+        "fy": values.fy,
+        "cx": values.cx,
+        "cy": values.cy,
+    }
+    k: dict[str, Any] = {"k1": values.k1, "k2": values.k2, "k3": values.k3, "k4": values.k4}
     match values.model.lower():
         case "pinhole":
             return Pinhole(**common)
@@ -193,8 +196,7 @@ def _pose(values: CameraTable, where: str) -> SE3 | None:
         return None
     if len(values.position_m) != 3 or len(values.quaternion_wxyz) != 4:
         raise ConfigError(
-            f"{where} has position_m {list(values.position_m)} and "
-            f"quaternion_wxyz {list(values.quaternion_wxyz)}.",
+            f"{where} has position_m {list(values.position_m)} and quaternion_wxyz {list(values.quaternion_wxyz)}.",
             remedy="give three numbers in metres and four in the order w, x, y, z",
         )
     return SE3.from_wxyz_xyz(np.array([*values.quaternion_wxyz, *values.position_m], dtype=np.float64))

@@ -136,9 +136,7 @@ class FolderSource:
             try:
                 yield self._episode(name)
             except SourceError as error:
-                on_finding(
-                    Finding("unreadable-episode", Severity.ERROR, error.problem, error.remedy, episode=name)
-                )
+                on_finding(Finding("unreadable-episode", Severity.ERROR, error.problem, error.remedy, episode=name))
 
     def _episode(self, name: str) -> RawEpisode:
         path = inside(self.root, f"episodes/{name}/steps.csv")
@@ -174,9 +172,7 @@ class FolderSource:
     def _camera(self, name: str, table: Mapping[str, Any]) -> Camera:
         return camera_from_table(name, table)
 
-    def _check_image(
-        self, relative: str, camera: Camera, episode: str, time_s: float, on_finding: OnFinding
-    ) -> None:
+    def _check_image(self, relative: str, camera: Camera, episode: str, time_s: float, on_finding: OnFinding) -> None:
         if not relative:
             return
         try:
@@ -210,9 +206,7 @@ def _read_csv(path: Path) -> dict[str, list[str]]:
     return {name.strip(): [row[i].strip() for row in rows[1:]] for i, name in enumerate(rows[0])}
 
 
-def _numbers(
-    columns: Mapping[str, list[str]], names: tuple[str, ...], path: Path
-) -> Float[np.ndarray, "t width"]:
+def _numbers(columns: Mapping[str, list[str]], names: tuple[str, ...], path: Path) -> Float[np.ndarray, "t width"]:
     missing = [name for name in names if name not in columns]
     if missing:
         raise SourceError(

@@ -64,9 +64,7 @@ class CaptureFrames:
         """One frame."""
         return next(self.images(episode_id, camera, [step]))
 
-    def images(
-        self, episode_id: str, camera: str, steps: Sequence[int]
-    ) -> Iterator[UInt8[np.ndarray, "h w 3"]]:
+    def images(self, episode_id: str, camera: str, steps: Sequence[int]) -> Iterator[UInt8[np.ndarray, "h w 3"]]:
         """Frames in the given order, one in memory at a time."""
         self._grant(episode_id, f"images/{camera}")
         record, table = self._record(episode_id), self._table(episode_id)
@@ -92,7 +90,8 @@ class CaptureFrames:
     def _record(self, episode_id: str) -> EpisodeRecord:
         if episode_id not in self._record_from_id:
             raise SourceError(
-                f"The capture has no episode {episode_id!r}.", remedy=f"choose from {list(self._record_from_id)}"
+                f"The capture has no episode {episode_id!r}.",
+                remedy=f"choose from {list(self._record_from_id)}",
             )
         return self._record_from_id[episode_id]
 

@@ -14,9 +14,7 @@ def read_image(path: Path, *, grey: bool = False) -> UInt8[np.ndarray, "h w *cha
     try:
         return decode_image(path.read_bytes(), grey=grey)
     except FileNotFoundError:
-        raise SourceError(
-            f"The image {path} is missing.", remedy="copy it back beside the rest of the log"
-        ) from None
+        raise SourceError(f"The image {path} is missing.", remedy="copy it back beside the rest of the log") from None
     except (OSError, ValueError, StopIteration) as error:
         raise SourceError(
             f"The image {path} cannot be decoded: {error}.", remedy="copy it again from the recording machine"
@@ -29,7 +27,7 @@ def decode_image(data: bytes, *, grey: bool = False) -> UInt8[np.ndarray, "h w *
 
     if not data:
         raise ValueError("it has 0 bytes")
-    with av.open(io.BytesIO(data)) as container:
+    with av.open(io.BytesIO(data), "r") as container:
         frame = next(iter(container.decode(video=0)))
         image: UInt8[np.ndarray, "h w *channel"] = frame.to_ndarray(format="gray" if grey else "rgb24")
         return image

@@ -49,9 +49,7 @@ class LerobotInfo:
 
     def video_file(self, video_key: str, chunk_index: int, file_index: int) -> str:
         """Relative path of one video."""
-        return self._fill(
-            self.video_path, video_key=video_key, chunk_index=chunk_index, file_index=file_index
-        )
+        return self._fill(self.video_path, video_key=video_key, chunk_index=chunk_index, file_index=file_index)
 
     def cameras(self) -> tuple[Feature, ...]:
         """Colour video features; depth video is not an image stream."""
@@ -113,7 +111,12 @@ def _feature(key: str, entry: Mapping[str, Any]) -> Feature:
     depth = details.get("is_depth_map") or details.get("video.is_depth_map") or False
     shape = tuple(int(n) for n in entry["shape"])
     return Feature(
-        key, str(entry["dtype"]), shape, _names(entry.get("names")), str(details.get("video.codec", "")), bool(depth)
+        key,
+        str(entry["dtype"]),
+        shape,
+        _names(entry.get("names")),
+        str(details.get("video.codec", "")),
+        bool(depth),
     )
 
 

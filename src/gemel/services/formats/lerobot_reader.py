@@ -168,9 +168,7 @@ class LerobotSource:
             state=self._vector(table, STATE, count),
             action=self._vector(table, ACTION, count),
             streams=tuple(self._stream(row, key) for key in row.video_from_key),
-            extras={
-                f.key: column_matrix(table, f.key, (f.shape or (1,))[0]) for f in self.info.extras()
-            },
+            extras={f.key: column_matrix(table, f.key, (f.shape or (1,))[0]) for f in self.info.extras()},
             is_success=_outcome(table),
             object=row.object or self._object(row),
         )
@@ -197,9 +195,7 @@ class LerobotSource:
         return next((name for name, episodes in by_object.items() if row.index in episodes), "")
 
     def _stream(self, row: EpisodeRow, key: str) -> RawVideo:
-        return RawVideo(
-            camera_name(key), self._video_path(row, key), row.video_from_key[key].from_s, row.length
-        )
+        return RawVideo(camera_name(key), self._video_path(row, key), row.video_from_key[key].from_s, row.length)
 
     def _video_path(self, row: EpisodeRow, key: str) -> str:
         place = row.video_from_key[key]
@@ -226,9 +222,7 @@ class LerobotSource:
                     )
                 )  # fmt: skip
 
-    def _check_video(
-        self, relative: str, users: list[tuple[EpisodeRow, str]], on_finding: OnFinding
-    ) -> None:
+    def _check_video(self, relative: str, users: list[tuple[EpisodeRow, str]], on_finding: OnFinding) -> None:
         try:
             header = read_header(inside(self.root, relative))
         except SourceError as error:
@@ -253,9 +247,7 @@ class LerobotSource:
                 )
             )  # fmt: skip
 
-    def _or_report(
-        self, make: Any, row: EpisodeRow, key: str, on_finding: OnFinding
-    ) -> str | None:
+    def _or_report(self, make: Any, row: EpisodeRow, key: str, on_finding: OnFinding) -> str | None:
         try:
             return str(make())
         except SourceError as error:
@@ -286,7 +278,8 @@ def _image_size(feature: Feature) -> tuple[int, int]:
     """Height and width; datasets store the shape as (h, w, c) or (c, h, w)."""
     if len(feature.shape) != 3:
         raise SourceError(
-            f"Feature {feature.key!r} is a video of shape {feature.shape}.", remedy="it must be (height, width, 3)"
+            f"Feature {feature.key!r} is a video of shape {feature.shape}.",
+            remedy="it must be (height, width, 3)",
         )
     first, second, third = feature.shape
     return (second, third) if first <= 4 < third else (first, second)
@@ -296,4 +289,3 @@ def _outcome(table: Any) -> bool | None:
     if "next.success" not in table.column_names or not table.num_rows:
         return None
     return bool(column_matrix(table, "next.success", 1)[-1, 0])
-

@@ -59,7 +59,12 @@ class image_stats:  # noqa: N801 (reads as the function that it stands for)
         def level_at(fraction: float) -> np.ndarray:
             return levels[np.argmax(cumulative >= fraction, axis=1)]
 
-        values = {"min": level_at(1e-12), "max": level_at(1.0 - 1e-12), "mean": mean, "std": np.sqrt(variance)}
+        values = {
+            "min": level_at(1e-12),
+            "max": level_at(1.0 - 1e-12),
+            "mean": mean,
+            "std": np.sqrt(variance),
+        }
         values |= {name: level_at(fraction) for name, fraction in QUANTILES.items()}
         return Stats({name: v.reshape(3, 1, 1) for name, v in values.items()}, self._frames)
 
@@ -77,6 +82,11 @@ def combine_stats(parts: list[Stats]) -> Stats:
 
     mean = weighted(stacked("mean"))
     variance = weighted(stacked("std") ** 2 + (stacked("mean") - mean) ** 2)
-    values = {"min": stacked("min").min(0), "max": stacked("max").max(0), "mean": mean, "std": np.sqrt(variance)}
+    values = {
+        "min": stacked("min").min(0),
+        "max": stacked("max").max(0),
+        "mean": mean,
+        "std": np.sqrt(variance),
+    }
     values |= {name: weighted(stacked(name)) for name in QUANTILES}
     return Stats(values, int(counts.sum()))

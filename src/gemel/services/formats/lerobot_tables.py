@@ -1,5 +1,6 @@
 """The parquet tables of a LeRobot v3.0 dataset: episode list, tasks, and data in bounded batches."""
 
+import itertools
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -128,7 +129,7 @@ def _runs(batch: Any, pc: Any) -> Iterator[tuple[int, Any]]:
     """Slices of a batch in which the episode stays the same."""
     episodes = batch.column("episode_index").to_numpy(zero_copy_only=False)
     edges = [0, *(np.flatnonzero(np.diff(episodes)) + 1).tolist(), len(episodes)]
-    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+    for start, stop in itertools.pairwise(edges):
         if stop > start:
             yield int(episodes[start]), batch.slice(start, stop - start)
 
@@ -152,9 +153,7 @@ def _rows_of(path: Path, video_keys: tuple[str, ...]) -> Iterator[EpisodeRow]:
 def _episode_row(row: Mapping[str, Any], video_keys: tuple[str, ...]) -> EpisodeRow:
     def place(key: str) -> VideoPlace:
         at = f"videos/{key}/"
-        return VideoPlace(
-            int(row[at + "chunk_index"]), int(row[at + "file_index"]), float(row[at + "from_timestamp"])
-        )
+        return VideoPlace(int(row[at + "chunk_index"]), int(row[at + "file_index"]), float(row[at + "from_timestamp"]))
 
     return EpisodeRow(
         index=int(row["episode_index"]),

@@ -67,7 +67,8 @@ class LerobotWriter:
         self._target, self._spec = root, spec
         self._root = root.with_name(f".{root.name}.{os.getpid()}.partial")
         self._root.mkdir(parents=True)
-        self._data, self._data_place, self._data_bytes = None, _Place(), 0
+        self._data: Any = None
+        self._data_place, self._data_bytes = _Place(), 0
         self._videos: dict[str, VideoWriter] = {}
         self._video_places = {name: _Place() for name in spec.camera_sizes}
         self._video_end_s = dict.fromkeys(spec.camera_sizes, 0.0)
@@ -130,9 +131,7 @@ class LerobotWriter:
         _write_rows(self._rows, meta / "episodes" / "chunk-000" / "file-000.parquet")
         _write_tasks(self._tasks, meta / "tasks.parquet")
         totals = {key: combine_stats([s[key] for s in self._stats]) for key in self._stats[0]} if self._stats else {}
-        (meta / "stats.json").write_text(
-            json.dumps({key: stats.as_lists() for key, stats in totals.items()}, indent=4)
-        )
+        (meta / "stats.json").write_text(json.dumps({key: stats.as_lists() for key, stats in totals.items()}, indent=4))
         (meta / "info.json").write_text(json.dumps(self._info(), indent=4))
         if self._target.exists():
             self._target.rmdir()
@@ -181,9 +180,7 @@ class LerobotWriter:
             self._video_end_s[camera] = 0.0
         return collected.result()
 
-    def _write_data(
-        self, index: int, task_index: int, times: np.ndarray, numbers: Mapping[str, np.ndarray]
-    ) -> None:
+    def _write_data(self, index: int, task_index: int, times: np.ndarray, numbers: Mapping[str, np.ndarray]) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 

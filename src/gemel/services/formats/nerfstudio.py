@@ -91,14 +91,14 @@ class NerfstudioSource:
         for step, frame in enumerate(self.frames):
             try:
                 size = image_size(inside(self.root, self._path(frame, "file_path")))
-                problem = "" if size == expected else f"Image {step} is {size[0]}x{size[1]}, not {expected[0]}x{expected[1]}."
+                problem = (
+                    "" if size == expected else f"Image {step} is {size[0]}x{size[1]}, not {expected[0]}x{expected[1]}."
+                )
                 remedy = "resize the images or correct w and h"
             except SourceError as error:
                 problem, remedy = error.problem, error.remedy
             if problem:
-                on_finding(
-                    Finding("unreadable-image", Severity.ERROR, problem, remedy, "0", CAMERA, float(step))
-                )
+                on_finding(Finding("unreadable-image", Severity.ERROR, problem, remedy, "0", CAMERA, float(step)))
 
     def episodes(self, on_finding: OnFinding) -> Iterator[RawEpisode]:
         """The one scan."""
@@ -130,7 +130,8 @@ class NerfstudioSource:
             matrices = np.array([frame["transform_matrix"] for frame in self.frames], dtype=np.float64)
         except (KeyError, TypeError, ValueError) as error:
             raise SourceError(
-                f"A frame of {_FILE} has no 4x4 `transform_matrix` ({error}).", remedy="export the poses again"
+                f"A frame of {_FILE} has no 4x4 `transform_matrix` ({error}).",
+                remedy="export the poses again",
             ) from error
         if matrices.shape != (len(self.frames), 4, 4):
             raise SourceError(
@@ -169,14 +170,15 @@ class NerfstudioSource:
 
     def _model(self, frame: Mapping[str, Any], width: int, height: int) -> CameraModel:
         fx, fy, cx, cy = self._intrinsics(frame)
-        common: dict[str, Any] = dict(width=width, height=height, fx=fx, fy=fy, cx=cx, cy=cy)
+        common: dict[str, Any] = {"width": width, "height": height, "fx": fx, "fy": fy, "cx": cx, "cy": cy}
         name = str(frame.get("camera_model", self.tree.get("camera_model", "OPENCV")))
         if name not in _MODELS:
             raise SourceError(
-                f"{_FILE} has camera_model {name!r}.", remedy=f"undistort the images; Gemel reads {list(_MODELS)}"
+                f"{_FILE} has camera_model {name!r}.",
+                remedy=f"undistort the images; Gemel reads {list(_MODELS)}",
             )
         names = ("k1", "k2", "k3", "k4") if name == "OPENCV_FISHEYE" else ("k1", "k2", "p1", "p2")
-        k = {key: float(self._value(frame, key, 0.0) or 0.0) for key in names}
+        k: dict[str, Any] = {key: float(self._value(frame, key, 0.0) or 0.0) for key in names}
         if name == "OPENCV_FISHEYE":
             return Fisheye(**common, **k)
         return OpenCV(**common, **k) if any(k.values()) else Pinhole(**common)

@@ -68,12 +68,7 @@ def robot_format(path: Path) -> str:
 def match_joints(logged: tuple[str, ...], model_names: tuple[str, ...]) -> dict[str, str]:
     """Model joint of each logged joint: the same name, or the same after LeRobot's `.pos` suffix is taken off."""
     known = set(model_names)
-    return {
-        name: candidate
-        for name in logged
-        for candidate in (name, name.removesuffix(".pos"))
-        if candidate in known
-    }
+    return {name: candidate for name in logged for candidate in (name, name.removesuffix(".pos")) if candidate in known}
 
 
 def _dependencies(path: Path) -> list[Path]:

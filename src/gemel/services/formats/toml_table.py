@@ -94,7 +94,7 @@ def toml_value(value: Any) -> str:
 
 def toml_key(name: str) -> str:
     """A key, quoted where it has to be."""
-    return name if name and all(c.isalnum() and c.isascii() or c in "-_" for c in name) else json.dumps(name)
+    return name if name and all((c.isalnum() and c.isascii()) or c in "-_" for c in name) else json.dumps(name)
 
 
 def toml_lines(table: Mapping[str, Any], prefix: str) -> list[str]:

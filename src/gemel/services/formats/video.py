@@ -95,9 +95,7 @@ class VideoReader:
             return self._current
         now_s = -1.0 if self._current is None else float(self._current.time)
         if self._decoder is None or not now_s < time_s < now_s + _DECODE_ON_S:
-            self._container.seek(
-                max(0, int(time_s / self._stream.time_base)), stream=self._stream, backward=True
-            )
+            self._container.seek(max(0, int(time_s / self._stream.time_base)), stream=self._stream, backward=True)
             self._decoder = self._container.decode(self._stream)
         for frame in self._decoder:
             self._current = frame
@@ -128,11 +126,12 @@ class VideoWriter:
             )
         self._container = av.open(str(path), "w")
         rate = Fraction(fps).limit_denominator(1000)
-        self._stream: Any = self._container.add_stream(ENCODER_FROM_CODEC[codec], rate=rate)
-        self._stream.width, self._stream.height, self._stream.pix_fmt = width, height, "yuv420p"
-        self._stream.codec_context.time_base = _TIME_BASE
-        self._stream.options = _encoder_options(codec)
-        self._stream.codec_context.thread_count = 1  # the same bytes on every machine
+        stream: Any = self._container.add_stream(ENCODER_FROM_CODEC[codec], rate=rate)
+        stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
+        stream.codec_context.time_base = _TIME_BASE
+        stream.codec_context.options = _encoder_options(codec)
+        stream.codec_context.thread_count = 1  # the same bytes on every machine
+        self._stream = stream
 
     def add(self, image: UInt8[np.ndarray, "h w 3"], time_s: float, *, is_first: bool = False) -> None:
         """Append an RGB frame; the first one of an episode becomes a key frame."""
@@ -176,7 +175,7 @@ def _open_container(path: Path) -> Any:
         return av.open(str(path))
     except (OSError, ValueError) as error:
         raise SourceError(
-            f"The video {path} cannot be opened: it is damaged, cut off, or no video ({error.strerror}).",
+            f"The video {path} cannot be opened: it is damaged, cut off, or no video ({error}).",
             remedy="copy it again from the recording machine",
         ) from error
 

@@ -1,9 +1,10 @@
 """What a bounded sample of decoded frames says about a camera: frozen, blurred, badly exposed, repeated frames."""
 
+import itertools
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Bool, Float, UInt8
 
 from gemel.artifacts.finding import Finding, Severity
 
@@ -43,6 +44,8 @@ class CameraLook:
     """Frames from all over the log."""
     windows: list[list[FrameLook]] = field(default_factory=list)
     """Runs of consecutive frames where the robot moves."""
+    motions: list[Float[np.ndarray, " interval"]] = field(default_factory=list)
+    """How far the robot moved between the frames of each run, as a part of its range in the log."""
 
 
 def look_at(image: UInt8[np.ndarray, "h w 3"], *, episode: str, step: int, time_s: float) -> FrameLook:
@@ -127,14 +130,14 @@ def _frozen(look: CameraLook, robot_moves: bool) -> Finding | None:
 
 
 def _repeated(look: CameraLook) -> Finding | None:
-    """Consecutive frames that are the same although those around them change."""
+    """Consecutive frames that are the same although the robot moved between them and the others change."""
     count, total, first = 0, 0, None
-    for window in look.windows:
-        steps = np.array([change(a, b) for a, b in zip(window[:-1], window[1:], strict=True)])
+    for window, motion in zip(look.windows, look.motions, strict=True):
+        steps = np.array([change(a, b) for a, b in itertools.pairwise(window)])
         moving = float(np.median(steps)) if len(steps) else 0.0
         if moving < _STILL:
             continue
-        repeats = np.flatnonzero(steps < 0.05 * moving)
+        repeats = np.flatnonzero((steps < 0.02 * moving) & _keeps_moving(motion))
         total += len(steps)
         count += len(repeats)
         if first is None and len(repeats):
@@ -149,10 +152,20 @@ def _repeated(look: CameraLook) -> Finding | None:
     )  # fmt: skip
 
 
+def _keeps_moving(motion: Float[np.ndarray, " interval"]) -> Bool[np.ndarray, " interval"]:
+    """Where the robot moved in the interval before, during and after: a camera's delay does not matter then."""
+    padded = np.pad(motion, 1, mode="edge")
+    least = np.minimum(np.minimum(padded[:-2], padded[1:-1]), padded[2:])
+    return least >= 0.5 * np.median(motion)
+
+
 def _finding(
-    look: CameraLook, code: str, message: str, remedy: str, value: float, severity: Severity = Severity.WARNING
+    look: CameraLook,
+    code: str,
+    message: str,
+    remedy: str,
+    value: float,
+    severity: Severity = Severity.WARNING,
 ) -> Finding:
     worst = look.spread[0]
-    return Finding(
-        code, severity, message + ".", remedy, worst.episode, look.camera, worst.time_s, value
-    )
+    return Finding(code, severity, message + ".", remedy, worst.episode, look.camera, worst.time_s, value)

@@ -118,7 +118,8 @@ def _scales(layout: SourceLayout, config: IngestConfig) -> dict[str, JointScale]
     for name in config.joints:
         if name not in layout.joint_names:
             raise ConfigError(
-                f"twin.toml [joints]: {choices_text(name, layout.joint_names)}", remedy="use the log's joint names"
+                f"twin.toml [joints]: {choices_text(name, layout.joint_names)}",
+                remedy="use the log's joint names",
             )
     scales = {**layout.declared_scales, **config.joints}
     missing = [name for name in layout.joint_names if name not in scales]
@@ -158,13 +159,9 @@ def _cameras(layout: SourceLayout, config: IngestConfig) -> tuple[Camera, ...]:
     names = tuple(camera.name for camera in layout.cameras)
     for name in config.cameras:
         if name not in names:
-            raise ConfigError(
-                f"twin.toml [cameras]: {choices_text(name, names)}", remedy="use the log's camera names"
-            )
+            raise ConfigError(f"twin.toml [cameras]: {choices_text(name, names)}", remedy="use the log's camera names")
     return tuple(
-        camera_from_table(camera.name, config.cameras[camera.name], camera)
-        if camera.name in config.cameras
-        else camera
+        camera_from_table(camera.name, config.cameras[camera.name], camera) if camera.name in config.cameras else camera
         for camera in layout.cameras
     )
 
@@ -222,9 +219,7 @@ def _stream(stream: RawVideo | RawImages, root: Path, hash_from_file: Mapping[st
     return ImageSequence(stream.camera, len(stream.paths))
 
 
-def _fingerprint(
-    raw: RawEpisode, streams: Sequence[ImageStream], hash_from_file: Mapping[str, str]
-) -> str:
+def _fingerprint(raw: RawEpisode, streams: Sequence[ImageStream], hash_from_file: Mapping[str, str]) -> str:
     """Hash of the raw numbers; an episode whose numbers say nothing is told apart by its images."""
     digest = hashlib.sha256()
     for values in (raw.state, raw.action):
@@ -238,4 +233,3 @@ def _fingerprint(
         paths = [p for s in raw.streams if not isinstance(s, RawVideo) for p in s.paths]
         digest.update("".join(hash_from_file.get(p, "") for p in paths).encode())
     return digest.hexdigest()
-

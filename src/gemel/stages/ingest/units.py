@@ -33,9 +33,7 @@ class JointRange:
     @staticmethod
     def none(joint_count: int) -> "JointRange":
         """Before any episode."""
-        return JointRange(
-            np.full(joint_count, np.inf), np.full(joint_count, -np.inf), np.zeros(joint_count)
-        )
+        return JointRange(np.full(joint_count, np.inf), np.full(joint_count, -np.inf), np.zeros(joint_count))
 
     def with_episode(self, state: Float[np.ndarray, "t joint"]) -> "JointRange":
         """Widened by the finite values of one episode."""
@@ -87,7 +85,7 @@ def _unit_from_values(low: float, high: float, is_gripper: bool) -> tuple[str, s
         return "rad", "no finite values"
     if is_gripper and low >= -1.0 and 1.5 < high <= 101.0:
         return "percent", "a gripper that stays within 0..100"
-    if is_gripper and 0.0 <= low and high <= 0.12:
+    if is_gripper and low >= 0.0 and high <= 0.12:
         return "m", "a gripper whose values could be an opening in metres"
     if largest <= _FULL_TURN:
         return "rad", f"nothing exceeds one turn in radians ({_FULL_TURN:.2f})"
