@@ -116,7 +116,8 @@ def pack_table(table: Table) -> bytes:
 
     columns = {name: _arrow_column(column) for name, column in table.items()}
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.table(columns), sink, compression="zstd", version="2.6")
+    # Joint data has no repeats to index and nobody filters by its range: leaving both out halves the time.
+    pq.write_table(pa.table(columns), sink, compression="zstd", use_dictionary=False, write_statistics=False)
     return bytes(sink.getvalue().to_pybytes())
 
 

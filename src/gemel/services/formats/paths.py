@@ -1,11 +1,13 @@
 """Paths that a log names, kept inside the log's folder."""
 
 import string
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from gemel.errors import SourceError
 
 
+@lru_cache(maxsize=4096)
 def inside(root: Path, relative: str) -> Path:
     """The file that `relative` names below `root`; refused when it points out of it by any route."""
     pure = PurePosixPath(relative)

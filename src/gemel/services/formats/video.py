@@ -17,6 +17,7 @@ from gemel.errors import SourceError
 
 ENCODER_FROM_CODEC = {"h264": "libx264", "av1": "libsvtav1"}
 _TIME_BASE = Fraction(1, 90_000)
+_REORDERED_FRAMES = 32
 _DECODE_ON_S = 1.0
 """A frame this little ahead is reached by decoding on rather than by a new seek [s]."""
 
@@ -30,31 +31,27 @@ class VideoHeader:
     height: int
     frame_count: int
     rate_hz: float
-    times_s: tuple[float, ...]
-    """Presentation times of all frames [s], from the file's index."""
-
-    @property
-    def end_s(self) -> float:
-        """Time at which the last frame ends [s]."""
-        return (self.times_s[-1] + 1.0 / self.rate_hz) if self.times_s else 0.0
+    end_s: float
+    """Time at which the last frame ends [s]."""
 
 
 def read_header(path: Path) -> VideoHeader:
     """Read a video's header and index; missing, cut-off and unreadable files raise `SourceError`."""
     with _open(path) as container:
         stream = _video_stream(container, path)
-        entries = list(stream.index_entries)
-        _refuse_cut_off(path, entries)
-        base = float(stream.time_base)
-        times = sorted(entry.timestamp * base for entry in entries)
+        index = stream.index_entries
+        # The last frames in the file are also the last in time, up to the encoder's reordering of a few.
+        tail = [index[i] for i in range(max(0, len(index) - _REORDERED_FRAMES), len(index))]
+        _refuse_cut_off(path, tail)
         rate = float(stream.average_rate or stream.base_rate or 0) or 1.0
+        last_s = max((entry.timestamp for entry in tail), default=0) * float(stream.time_base)
         return VideoHeader(
             codec=stream.codec_context.codec.canonical_name,
             width=stream.width,
             height=stream.height,
-            frame_count=len(entries) or stream.frames,
+            frame_count=len(index) or stream.frames,
             rate_hz=rate,
-            times_s=tuple(times),
+            end_s=last_s + 1.0 / rate if tail else 0.0,
         )
 
 

@@ -91,7 +91,7 @@ def _unit_findings(units: tuple[UnitGuess, ...]) -> list[Finding]:
             "units-unconfirmed", Severity.WARNING,
             f"The log does not state the units of {len(open_units)} joints"
             + (", and the evidence disagrees" if disagree else "") + ": they need confirming.",
-            "see the evidence below; `gemel new` writes it to twin.toml, or pass --units",
+            "see the evidence beside each joint; `gemel new` writes it to twin.toml, or takes --units",
             stream=", ".join(unit.joint for unit in open_units),
         )
     ]  # fmt: skip

@@ -68,7 +68,9 @@ def guess_unit(
     if by_robot:
         evidence.append(f"robots of type {robot_type!r} usually log {by_robot}")
     if by_robot and by_robot != by_value:
-        evidence.append(f"the two disagree: {by_robot} would be {_as_degrees(low, high, by_robot)}")
+        evidence.append(
+            f"the two disagree: taken as {by_robot}, the joint would stay in [{low:.3g}, {high:.3g}] {by_robot}"
+        )
     if model_joint is not None:
         evidence.append(_limits_evidence(low, high, by_value, model_joint))
     return UnitGuess(name, by_value, tuple(evidence), is_declared=False)
@@ -101,12 +103,6 @@ def _unit_from_robot(robot_type: str, is_gripper: bool) -> str:
     if any(part in kind for part in _SPAN_ROBOTS):
         return "percent" if is_gripper else "span"
     return "rad" if any(part in kind for part in _RADIAN_ROBOTS) else ""
-
-
-def _as_degrees(low: float, high: float, unit: str) -> str:
-    if unit == "deg":
-        return f"a range of only {high - low:.3g} degrees around {0.5 * (low + high):.3g} degrees"
-    return f"[{low:.3g}, {high:.3g}] in {unit}"
 
 
 def _limits_evidence(low: float, high: float, unit: str, joint: RobotJoint) -> str:
