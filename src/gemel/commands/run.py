@@ -110,4 +110,5 @@ def _show_roles(store_folder: Path) -> None:
 
 
 def _listed(episodes: list[str], most: int = 12) -> str:
+    episodes = sorted(episodes, key=lambda name: (len(name), name) if name.isdigit() else (0, name))
     return ", ".join(episodes[:most]) + (f" and {len(episodes) - most} more" if len(episodes) > most else "")

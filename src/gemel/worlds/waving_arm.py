@@ -61,7 +61,7 @@ def write_log(root: Path, world: WavingArm) -> Path:
 
 
 def _add_episode(
-    writer: LerobotWriter, world: WavingArm, table: UInt8[np.ndarray, "h w 3"], rng: np.random.Generator,
+    writer: LerobotWriter, world: WavingArm, table: UInt8[np.ndarray, "H W 3"], rng: np.random.Generator,
     *, is_scan: bool,
 ) -> None:  # fmt: skip
     object_m = rng.uniform(-0.3, 0.3, size=2)
@@ -86,12 +86,12 @@ def _sample_times(world: WavingArm) -> Float[np.ndarray, " t"]:
     return np.delete(steps, slice(middle, middle + world.dropped_samples)) / world.fps
 
 
-def _waves(rng: np.random.Generator) -> Float[np.ndarray, "3 joint"]:
-    """Amplitude [rad], frequency [rad/s] and phase [rad] of each joint."""
+def _waves(rng: np.random.Generator) -> Float[np.ndarray, "3 hinge"]:
+    """Amplitude [rad], frequency [rad/s] and phase [rad] of each hinge."""
     return np.stack([rng.uniform(0.3, 0.8, 2), rng.uniform(1.5, 3.0, 2), rng.uniform(0.0, 6.0, 2)])
 
 
-def _joints(times_s: Float[np.ndarray, " t"], waves: Float[np.ndarray, "3 joint"]) -> Float[np.ndarray, "t joint"]:
+def _joints(times_s: Float[np.ndarray, " t"], waves: Float[np.ndarray, "3 hinge"]) -> Float[np.ndarray, "t joint"]:
     """Two hinges [rad] that wave with a rest every few seconds, and a gripper [percent]."""
     amplitude, frequency, phase = waves
     # A slow envelope makes the speed vary, which is what timing is read from.
@@ -102,7 +102,7 @@ def _joints(times_s: Float[np.ndarray, " t"], waves: Float[np.ndarray, "3 joint"
 
 
 def _front(
-    joints: Float[np.ndarray, "t joint"], object_m: Float[np.ndarray, "2"], table: UInt8[np.ndarray, "h w 3"]
+    joints: Float[np.ndarray, "t joint"], object_m: Float[np.ndarray, "2"], table: UInt8[np.ndarray, "H W 3"]
 ) -> Iterator[UInt8[np.ndarray, "h w 3"]]:
     """The fixed camera: table, disc and the two links."""
     y, x = np.mgrid[0:_HEIGHT, 0:_WIDTH]
@@ -119,14 +119,14 @@ def _front(
 
 
 def _wrist(
-    joints: Float[np.ndarray, "t joint"], table: UInt8[np.ndarray, "h w 3"]
+    joints: Float[np.ndarray, "t joint"], table: UInt8[np.ndarray, "H W 3"]
 ) -> Iterator[UInt8[np.ndarray, "h w 3"]]:
     """The camera on the arm: the table slides past."""
     for shoulder, elbow in joints[:, :2]:
         yield _slide(table, 60.0 * shoulder, 60.0 * (shoulder + elbow))
 
 
-def _slide(table: UInt8[np.ndarray, "h w 3"], down_px: float, right_px: float) -> UInt8[np.ndarray, "h w 3"]:
+def _slide(table: UInt8[np.ndarray, "H W 3"], down_px: float, right_px: float) -> UInt8[np.ndarray, "h w 3"]:
     """The table moved by a part of a pixel, too, so that slow motion shows."""
     image = table.astype(np.float64)
     for axis, shift in ((0, down_px), (1, right_px)):

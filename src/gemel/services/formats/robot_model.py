@@ -9,6 +9,7 @@ from typing import Any
 from gemel.artifacts.blob import Blobs
 from gemel.artifacts.robot import RobotJoint, RobotModel
 from gemel.errors import MissingExtraError, SourceError
+from gemel.services.formats.paths import plain_file
 
 _KIND = {2: "slide", 3: "hinge"}
 """MuJoCo's joint types that a log can hold one number for."""
@@ -37,11 +38,10 @@ def compile_robot(path: Path) -> Any:
         raise MissingExtraError("mujoco", extra="sim", needed_for="Reading a robot model") from None
     if not path.is_file():
         raise SourceError(f"There is no robot model at {path}.", remedy="give the path of an MJCF or URDF file")
-    if path.stat().st_size == 0:
-        raise SourceError(f"The robot model {path} has 0 bytes.", remedy="copy the file again")
+    plain_file(path, "robot model")
     try:
         return mujoco.MjModel.from_xml_path(str(path))
-    except ValueError as error:
+    except (ValueError, TypeError, mujoco.FatalError) as error:
         raise SourceError(
             f"The robot model {path} does not compile: {' '.join(str(error).split())}.",
             remedy="load it in MuJoCo's viewer (`python -m mujoco.viewer --mjcf=FILE`) and mend what it reports",
@@ -62,7 +62,7 @@ def robot_joints(model: Any) -> tuple[RobotJoint, ...]:
 
 def robot_format(path: Path) -> str:
     """`urdf` when the root element is `robot`, else `mjcf`."""
-    return "urdf" if ElementTree.parse(path).getroot().tag == "robot" else "mjcf"
+    return "urdf" if _parse(path).getroot().tag == "robot" else "mjcf"
 
 
 def match_joints(logged: tuple[str, ...], model_names: tuple[str, ...]) -> dict[str, str]:
@@ -77,9 +77,16 @@ def _dependencies(path: Path) -> list[Path]:
         import mujoco
 
         return sorted({Path(file).resolve() for file in mujoco.mju_getXMLDependencies(str(path))} | {path})
-    meshes = (element.get("filename", "") for element in ElementTree.parse(path).iter("mesh"))
+    meshes = (element.get("filename", "") for element in _parse(path).iter("mesh"))
     found = (_urdf_file(path, name) for name in meshes)
     return sorted({file for file in found if file is not None} | {path})
+
+
+def _parse(path: Path) -> "ElementTree.ElementTree[Any]":
+    try:
+        return ElementTree.parse(path)
+    except (ElementTree.ParseError, ValueError, OSError) as error:
+        raise SourceError(f"The robot model {path} is not XML: {error}.", remedy="copy the file again") from error
 
 
 def _urdf_file(path: Path, name: str) -> Path | None:

@@ -6,7 +6,7 @@ A new format is one module with `recognises(root)` and `open_source(root)`, adde
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -81,6 +81,7 @@ class SourceLayout:
     """Path of a robot description that comes with the log, relative to its root."""
 
 
+@runtime_checkable
 class Source(Protocol):
     """A log that has been opened; nothing in it is changed or kept in memory."""
 

@@ -5,9 +5,9 @@ over the log for exposure, focus and frozen cameras, and runs of consecutive fra
 for repeated frames and for the offset between cameras and joints.
 """
 
-import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float
@@ -201,7 +201,7 @@ class _Sample:
             return None
         times, velocity = joint_velocity(raw.times_s, raw.state, self._scale)
         stamps = np.array([frame.time_s for frame in frames])
-        changes = np.array([change(a, b) for a, b in itertools.pairwise(frames)])
+        changes = np.array([change(a, b) for a, b in pairwise(frames)])
         return window(
             times,
             np.abs(velocity),
@@ -225,10 +225,7 @@ def _nonzero(scale: Float[np.ndarray, " joint"]) -> Float[np.ndarray, " joint"]:
 def _frames(source: Source, raw: RawEpisode, camera: str, steps: list[int]) -> list[FrameLook]:
     stream = next(s for s in raw.streams if s.camera == camera)
     images = raw_images(source.root, stream, raw.times_s, steps)
-    return [
-        look_at(image, episode=raw.id, step=step, time_s=float(raw.times_s[step]))
-        for step, image in zip(steps, images, strict=False)
-    ]
+    return [look_at(image, episode=raw.id, step=step, time_s=float(raw.times_s[step])) for step, image in images]
 
 
 def _window_steps(raw: RawEpisode, scale: Float[np.ndarray, " joint"], longest: int) -> list[int]:

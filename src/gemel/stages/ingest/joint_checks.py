@@ -138,7 +138,7 @@ def _limit_findings(
         return []
     findings = []
     for value, episode, time_s in (low, high):
-        si = float(scale.to_si(np.array(value)))
+        si = float(scale.to_si(np.array([value]))[0])
         if joint.low - _LIMIT_SLACK <= si <= joint.high + _LIMIT_SLACK:
             continue
         findings.append(
