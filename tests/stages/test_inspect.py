@@ -12,7 +12,6 @@ from gemel.stages.ingest.image_checks import CameraLook, check_camera, look_at
 from gemel.stages.ingest.inspect import InspectConfig, inspect
 from gemel.worlds.waving_arm import WavingArm, write_log
 
-
 _TEXTURE = np.random.default_rng(0).integers(0, 200, (9, 40, 3), dtype=np.uint8).repeat(8, 0).repeat(8, 1)
 
 

@@ -36,13 +36,3 @@ def test_superseded_blobs_go_and_lineage_stays(tmp_path: Path) -> None:
     assert store.manifest(base).type == "Split"
     assert store.find("old") is None
     assert store.ledger.first_break() is None
-
-
-def test_scratch_of_finished_work_is_removed(tmp_path: Path) -> None:
-    """A work folder is kept only while its work is unfinished."""
-    store = Store(tmp_path)
-    store.put(samples()[1], _provenance(0, {}), key="done", duration_s=0.0)
-    for key in ("done", "unfinished"):
-        (tmp_path / "scratch" / key).mkdir(parents=True)
-    collect_garbage(store, [])
-    assert [folder.name for folder in (tmp_path / "scratch").iterdir()] == ["unfinished"]

@@ -1,8 +1,10 @@
 import multiprocessing
 import sqlite3
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
+from store_workers import append_twenty
 
 from gemel.errors import StoreError
 from gemel.store.ledger import GENESIS, Ledger
@@ -93,8 +95,8 @@ def test_processes_appending_at_once_keep_one_whole_chain(tmp_path: Path) -> Non
     """Concurrent writers interleave, and no link is lost."""
     path = tmp_path / "ledger.sqlite"
     Ledger(path).close()
-    with multiprocessing.get_context("spawn").Pool(4) as pool:
-        pool.starmap(_append_twenty, [(str(path), writer) for writer in range(4)])
+    with ProcessPoolExecutor(4, mp_context=multiprocessing.get_context("spawn")) as pool:
+        list(pool.map(append_twenty, [str(path)] * 4, range(4)))
     ledger = Ledger(path)
     assert ledger.first_break() is None
     written = [(e.body["writer"], e.body["i"]) for e in ledger.entries("read")]
@@ -121,10 +123,3 @@ def test_known_hashes_expire_when_the_file_changes(tmp_path: Path) -> None:
     assert ledger.known_hash(file) == "h1"
     file.write_bytes(b"three")
     assert ledger.known_hash(file) is None
-
-
-def _append_twenty(path: str, writer: int) -> None:
-    ledger = Ledger(Path(path))
-    for i in range(20):
-        ledger.append("read", {"key": "k", "writer": writer, "i": i})
-    ledger.close()

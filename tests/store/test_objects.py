@@ -1,9 +1,11 @@
 import multiprocessing
 import os
 import socket
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
+from store_workers import write_forty
 
 from gemel.errors import StoreError
 from gemel.store.address import hash_bytes
@@ -91,18 +93,12 @@ def test_a_full_disk_is_reported_and_leaves_nothing(objects: Objects, monkeypatc
 
 def test_many_processes_may_write_the_same_objects_at_once(objects: Objects, tmp_path: Path) -> None:
     """Concurrent writers of overlapping content end with one intact copy of each."""
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(4) as pool:
-        written = pool.map(_write_forty, [str(tmp_path)] * 4)
+    with ProcessPoolExecutor(4, mp_context=multiprocessing.get_context("spawn")) as pool:
+        written = list(pool.map(write_forty, [str(tmp_path)] * 4))
     assert len({tuple(addresses) for addresses in written}) == 1
     assert objects.addresses() == sorted(written[0])
     assert all(objects.verify(address) for address in written[0])
     assert list(objects.tmp.iterdir()) == []
-
-
-def _write_forty(root: str) -> list[str]:
-    objects = Objects(Path(root))
-    return [objects.put(bytes([i]) * 5000) for i in range(40)]
 
 
 def _dead_process_id() -> int:

@@ -156,7 +156,7 @@ class Ledger:
             return
         with self.transaction():
             self._db.executemany(
-                "INSERT INTO file_hash VALUES (?, ?, ?) ON CONFLICT(path) DO UPDATE SET stamp=?2, sha256=?3",
+                "INSERT OR REPLACE INTO file_hash VALUES (?, ?, ?)",
                 [(str(path), _stamp(path), digest) for path, digest in sha256_from_path.items()],
             )
 

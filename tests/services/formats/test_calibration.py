@@ -65,7 +65,7 @@ def test_conversion_is_affine() -> None:
 def test_wrong_joint_tables(table: object, message: str) -> None:
     """The message names the table, what it says and what it should say."""
     with pytest.raises(ConfigError, match=message):
-        scales_from_tables({"j": table}, where="joints")
+        scales_from_tables({"j": table}, {}, file="x.toml")
 
 
 def _camera(model: CameraModel | None) -> Camera:
@@ -132,6 +132,14 @@ def test_wrong_camera_tables(table: dict[str, object], message: str) -> None:
     """The message names the camera, the number and what to do."""
     with pytest.raises(ConfigError, match=message):
         camera_from_table("c", table)
+
+
+def test_joints_and_actions_of_one_name_share_the_joints_unit() -> None:
+    """An action table counts for names that are no joints; the message names file and table."""
+    scales = scales_from_tables({"a": {"unit": "deg"}}, {"a": {"unit": "rad"}, "b": {"unit": "mm"}}, file="x.toml")
+    assert {name: scale.unit for name, scale in scales.items()} == {"a": "deg", "b": "mm"}
+    with pytest.raises(ConfigError, match=r"x.toml \[actions.b\]: Joint unit 'inch' is unknown"):
+        scales_from_tables({}, {"b": {"unit": "inch"}}, file="x.toml")
 
 
 def test_tables_for_things_that_the_log_lacks() -> None:

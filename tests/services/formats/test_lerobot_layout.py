@@ -4,14 +4,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-import av
+import av  # noqa: TID253 (an independent look at what was written)
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow as pa  # noqa: TID253 (an independent look at what was written)
+import pyarrow.parquet as pq  # noqa: TID253 (an independent look at what was written)
 import pytest
-from services.formats.coded_frames import HEIGHT, WIDTH, coded_frames
 
 from gemel.services.formats.lerobot_writer import LerobotSpec, LerobotWriter
+from services.formats.coded_frames import HEIGHT, WIDTH, coded_frames
 
 KEY = "observation.images.front"
 LENGTHS, FPS = (9, 14), 20

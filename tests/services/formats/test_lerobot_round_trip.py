@@ -6,8 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from services.formats.coded_frames import HEIGHT, WIDTH, coded_frames, number_of
-from services.formats.conftest import MemoryBlobs
 
 from gemel.artifacts.capture import Capture, EpisodeKind
 from gemel.artifacts.finding import Finding
@@ -19,6 +17,8 @@ from gemel.services.formats.raw_images import raw_images
 from gemel.services.formats.source import RawEpisode, RawVideo, Source, open_source
 from gemel.stages.ingest.config import IngestConfig
 from gemel.stages.ingest.stage import ingest
+from services.formats.coded_frames import HEIGHT, WIDTH, coded_frames, number_of
+from services.formats.conftest import MemoryBlobs
 
 FPS = 15.0
 CAMERAS = ("front", "wrist_cam")
@@ -180,9 +180,7 @@ def test_an_exception_leaves_nothing_behind(tmp_path: Path) -> None:
     """A dataset is there whole or not at all, also when the frames run out half-way."""
     spec = LerobotSpec(10.0, ("a",), ("a",), {"c": (WIDTH, HEIGHT)})
     with pytest.raises(ValueError, match="longer"), LerobotWriter(tmp_path / "set", spec) as writer:
-        writer.add_episode(
-            task="t", state=np.zeros((5, 1)), action=np.zeros((5, 1)), images={"c": coded_frames(0, 3)}
-        )
+        writer.add_episode(task="t", state=np.zeros((5, 1)), action=np.zeros((5, 1)), images={"c": coded_frames(0, 3)})
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(SourceError, match="No episode was written"), LerobotWriter(tmp_path / "set", spec):
         pass

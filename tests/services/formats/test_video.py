@@ -4,13 +4,13 @@ import tracemalloc
 from fractions import Fraction
 from pathlib import Path
 
-import av
+import av  # noqa: TID253 (an independent look at what was written)
 import numpy as np
 import pytest
-from services.formats.coded_frames import HEIGHT, WIDTH, coded_frame, number_of, write_coded_video
 
 from gemel.errors import SourceError
 from gemel.services.formats.video import VideoReader, VideoWriter, read_header
+from services.formats.coded_frames import HEIGHT, WIDTH, coded_frame, number_of, write_coded_video
 
 CODECS = ("h264", "av1")
 FPS = 20.0

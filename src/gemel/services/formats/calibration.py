@@ -122,9 +122,9 @@ class CameraTable:
     time_offset_sigma_s: float | None = None
 
 
-def camera_from_table(name: str, table: Mapping[str, Any], known: Camera | None = None) -> Camera:
-    """A camera from its table; image size may come from the log instead (`known`)."""
-    where = f"[cameras.{name}]"
+def camera_from_table(name: str, table: Any, known: Camera | None = None, *, file: str = "twin.toml") -> Camera:
+    """A camera from its table in `file`; image size may come from the log instead (`known`)."""
+    where = f"{file} [cameras.{name}]"
     values = from_table(CameraTable, table, where=where)
     width = values.width or (known.width if known else 0)
     height = values.height or (known.height if known else 0)
@@ -169,9 +169,13 @@ def camera_table(camera: Camera) -> dict[str, Any]:
     return table
 
 
-def scales_from_tables(tables: Mapping[str, Any], *, where: str) -> dict[str, JointScale]:
-    """`[joints.NAME]` tables."""
-    return {name: from_table(JointScale, table, where=f"[{where}.{name}]") for name, table in tables.items()}
+def scales_from_tables(joints: Mapping[str, Any], actions: Mapping[str, Any], *, file: str) -> dict[str, JointScale]:
+    """`[joints.NAME]` and `[actions.NAME]` tables of `file`; an action that is also a joint has the joint's unit."""
+    return {
+        name: from_table(JointScale, table, where=f"{file} [{kind}.{name}]")
+        for kind, tables in (("actions", actions), ("joints", joints))
+        for name, table in tables.items()
+    }
 
 
 def check_names(given: Iterable[str], known: Sequence[str], *, where: str) -> None:

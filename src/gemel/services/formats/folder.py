@@ -104,14 +104,11 @@ class FolderSource:
             robot_type=capture.robot_type,
             joint_names=capture.joints,
             action_names=capture.actions,
-            cameras=tuple(camera_from_table(name, table) for name, table in self.tables.cameras.items()),
+            cameras=tuple(camera_from_table(name, table, file=_TOML) for name, table in self.tables.cameras.items()),
             codec_from_camera=dict.fromkeys(self.tables.cameras, "image files"),
             extras={},
             rate_hz=capture.rate_hz or self._rate_hz(),
-            declared_scales={
-                **scales_from_tables(self.tables.actions, where="actions"),
-                **scales_from_tables(self.tables.joints, where="joints"),
-            },
+            declared_scales=scales_from_tables(self.tables.joints, self.tables.actions, file=_TOML),
             robot_model=capture.robot_model,
         )
 

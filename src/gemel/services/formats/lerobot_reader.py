@@ -74,10 +74,7 @@ class LerobotSource:
             codec_from_camera={camera_name(f.key): f.codec for f in self.info.cameras()},
             extras={f.key: _width(f) for f in self.info.extras()},
             rate_hz=self.info.fps,
-            declared_scales={
-                **scales_from_tables(sidecar.actions, where="actions"),
-                **scales_from_tables(sidecar.joints, where="joints"),
-            },
+            declared_scales=scales_from_tables(sidecar.joints, sidecar.actions, file=SIDECAR_FILE),
             robot_model=sidecar.robot.model,
         )
         check_names(sidecar.joints, layout.joint_names, where=f"{SIDECAR_FILE} [joints]")
@@ -184,7 +181,7 @@ class LerobotSource:
         height, width = self.info.image_size(feature.key)
         camera = Camera(camera_name(feature.key), width, height)
         table = self.sidecar.cameras.get(camera.name)
-        return camera if table is None else camera_from_table(camera.name, table, camera)
+        return camera if table is None else camera_from_table(camera.name, table, camera, file=SIDECAR_FILE)
 
 
 def _unlisted(index: int, path: Path) -> Finding:

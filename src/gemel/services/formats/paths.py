@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from gemel.errors import SourceError
 
+_LONGEST_PATH, _LONGEST_NAME = 2048, 255
 _NUMBER_FORMAT = re.compile(r"(0?[0-9]{1,2})?d?")
 """Zero-padded to at most 99 digits: a longer field would only serve to fill the memory."""
 
@@ -17,6 +18,7 @@ def inside(root: Path, relative: str) -> Path:
     """The file that `relative` names below `root`; refused when it points out of it by any route."""
     pure = PurePosixPath(relative)
     is_odd = "\\" in relative or any(ord(character) < 32 for character in relative)
+    is_odd |= len(relative) > _LONGEST_PATH or any(len(part) > _LONGEST_NAME for part in pure.parts)
     if pure.is_absolute() or ".." in pure.parts or not pure.parts or is_odd:
         raise _escapes(relative, root)
     path = root / pure

@@ -126,6 +126,7 @@ def open_source(path: Path) -> Source:
     for reader in (lerobot_reader, nerfstudio, folder):
         if reader.recognises(root):
             source: Source = reader.open_source(root)
+            _ = source.layout  # what the log says about itself is checked before anyone reads on
             return source
     raise SourceError(
         f"{path} is not a log that Gemel can read. It looked for: {_FORMAT_NAMES}.",

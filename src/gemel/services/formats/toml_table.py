@@ -28,8 +28,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise SourceError(f"{path} is not valid TOML: {error}.", remedy="correct that line") from error
 
 
-def from_table(cls: type[T], table: Mapping[str, Any], *, where: str) -> T:
-    """Build `cls` from a table; unknown keys and wrong types are refused."""
+def from_table(cls: type[T], table: Any, *, where: str) -> T:
+    """Build `cls` from what the file has in a table's place; unknown keys and wrong types are refused."""
     if not isinstance(table, Mapping):
         raise ConfigError(f"{where} must be a table, not {table!r}.", remedy="write it as `key = value` lines")
     hints = typing.get_type_hints(cls)
