@@ -4,10 +4,10 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
-from store_workers import append_twenty
 
 from gemel.errors import StoreError
 from gemel.store.ledger import GENESIS, Ledger
+from store_workers import append_twenty
 
 
 @pytest.fixture

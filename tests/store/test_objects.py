@@ -5,11 +5,11 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
-from store_workers import write_forty
 
 from gemel.errors import StoreError
 from gemel.store.address import hash_bytes
 from gemel.store.objects import Objects
+from store_workers import write_forty
 
 
 @pytest.fixture
