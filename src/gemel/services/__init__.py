@@ -1,0 +1,1 @@
+"""What several rooms need: formats, rendering, simulation, statistics, policies."""

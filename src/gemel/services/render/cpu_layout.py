@@ -1,0 +1,115 @@
+"""Where every number lies in the buffers that the CPU kernels share. Plain numbers and named tuples, no code.
+
+A *splat* is one Gaussian seen by one camera; its number is `camera * gaussian_count + gaussian`. Projection writes
+one record of 16 float32 (one cache line) per splat. Rasterisation works on tiles: `TILE_WIDTH` x `TILE_HEIGHT`
+pixels whose blending state lies in planes of one flat scratch array, rows padded by one vector so that a vector may
+run over the tile's right edge.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float32, Int32, UInt32
+
+TILE_WIDTH = 32
+TILE_HEIGHT = 16
+LANES = 8
+ROW = TILE_WIDTH + LANES
+"""Floats in one padded row of a tile's plane."""
+PLANE = ROW * TILE_HEIGHT
+"""Floats in one plane of a tile."""
+
+RECORD = 16
+"""Floats in one splat's record; the field numbers follow."""
+MEAN_X, MEAN_Y = 0, 1  # pixels
+CONIC_A, CONIC_B, CONIC_C = 2, 3, 4  # q = a dx^2 + b dx dy + c dy^2, alpha = opacity * 2^-q
+OPACITY = 5  # after the anti-aliasing factor
+LIMIT = 6  # q at which alpha falls to 1/255
+SLOPE, ROW_C, INVERSE_A = 7, 8, 9  # a row's span: mean_x + slope dy +- sqrt((limit - row_c dy^2) * inverse_a)
+HALF_HEIGHT = 10  # pixels
+DEPTH = 11  # metres
+RED, GREEN, BLUE = 12, 13, 14
+COMPENSATION = 15  # the anti-aliasing factor
+
+MOMENTS = 16
+"""Floats in one gradient slot before the extra channels; the field numbers follow. s = alpha * dL/dalpha."""
+M_1, M_X, M_Y, M_XX, M_XY, M_YY = 0, 1, 2, 3, 4, 5  # sums of s, s dx, s dy, s dx^2, s dx dy, s dy^2
+M_DEPTH, M_RED, M_GREEN, M_BLUE = 6, 7, 8, 9  # sums of weight * dL/dchannel
+
+CAMERA = 24
+"""Floats that describe one camera: rotation (9, row-major), translation (3), fx fy cx cy, clamp limits (4), centre (3)."""
+CAMERA_SUMS = 16
+"""Gradient sums per camera: rotation (9), translation (3), centre (3), unused."""
+
+CHUNK = 256
+"""Gaussians that one worker takes at a time; fixed, so that sums do not depend on the number of threads."""
+
+ALPHA_MIN = np.float32(1.0 / 255.0)
+ALPHA_MAX = np.float32(0.999)
+TRANSMITTANCE_MIN = np.float32(1e-4)
+
+
+class Sizes(NamedTuple):
+    """Counts of one call."""
+
+    gaussians: int
+    cameras: int
+    coefficients: int  # SH coefficients per channel: 1, 4, 9 or 16
+    extras: int  # extra channels
+    width: int
+    height: int
+    tiles_x: int
+    tiles_y: int
+    slot: int  # floats per gradient slot
+    has_covariances: int
+    is_antialiased: int
+
+
+class Inputs(NamedTuple):
+    """What is drawn, as flat contiguous arrays."""
+
+    means: Float32[np.ndarray, "n3"]
+    quats: Float32[np.ndarray, "n4"]
+    scales: Float32[np.ndarray, "n3"]
+    covariances: Float32[np.ndarray, "n9"]
+    opacities: Float32[np.ndarray, "n"]
+    sh: Float32[np.ndarray, "n_k_3"]
+    extras: Float32[np.ndarray, "n_e"]
+    cameras: Float32[np.ndarray, "c_24"]
+    dilation_px2: float
+    near_m: float
+
+
+class Lists(NamedTuple):
+    """Which splats each tile meets, front to back."""
+
+    records: Float32[np.ndarray, "s_16"]
+    rects: Int32[np.ndarray, "s_4"]  # tiles: x first, y first, x end, y end; empty if not visible
+    slot_starts: Int32[np.ndarray, "s1"]  # first gradient slot of each splat
+    tile_starts: Int32[np.ndarray, "t1"]  # first entry of each tile
+    tile_ends: Int32[np.ndarray, "t"]  # end of each tile's list
+    entries: Int32[np.ndarray, "p2"]  # splat, slot
+    tile_order: Int32[np.ndarray, "t"]  # tiles, fullest first
+    visible: Int32[np.ndarray, "c"]  # visible splats of each camera
+    keys: UInt32[np.ndarray, "s4"]  # (depth bits, splat) of each splat, twice: the second half is sorted
+
+
+class Images(NamedTuple):
+    """Images of all cameras, or gradients of them, flat."""
+
+    colour: Float32[np.ndarray, "c_h_w_3"]
+    alpha: Float32[np.ndarray, "c_h_w"]
+    depth: Float32[np.ndarray, "c_h_w"]
+    extras: Float32[np.ndarray, "c_h_w_e"]
+
+
+class Outputs(NamedTuple):
+    """Gradients of the Gaussians, flat; those that do not apply are empty."""
+
+    means: Float32[np.ndarray, "n3"]
+    quats: Float32[np.ndarray, "n4"]
+    scales: Float32[np.ndarray, "n3"]
+    covariances: Float32[np.ndarray, "n9"]
+    opacities: Float32[np.ndarray, "n"]
+    sh: Float32[np.ndarray, "n_k_3"]
+    extras: Float32[np.ndarray, "n_e"]
