@@ -55,7 +55,7 @@ def _flat(tensor: Tensor | None) -> np.ndarray:
     return flat
 
 
-def _sizes(request: RenderRequest) -> Sizes:
+def _sizes(request: RenderRequest, workers: int) -> Sizes:
     extras = 0 if request.extras is None else int(request.extras.shape[1])
     return Sizes(
         gaussians=len(request.means),
@@ -67,6 +67,7 @@ def _sizes(request: RenderRequest) -> Sizes:
         tiles_x=-(-request.width // at.TILE_WIDTH),
         tiles_y=-(-request.height // at.TILE_HEIGHT),
         slot=at.MOMENTS + extras,
+        workers=workers,
         has_covariances=int(request.covariances is not None),
         is_antialiased=int(request.is_antialiased),
     )
@@ -92,7 +93,7 @@ class _Draw(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, renderer: RendererCpu, request: RenderRequest, *tensors: Tensor | None) -> tuple[Tensor, ...]:
-        sizes = _sizes(request)
+        sizes = _sizes(request, renderer.thread_count)
         shape = (sizes.cameras, sizes.height, sizes.width)
         results = (
             torch.empty((*shape, 3)), torch.empty(shape), torch.empty(shape), torch.empty((*shape, sizes.extras)),
@@ -103,7 +104,7 @@ class _Draw(torch.autograd.Function):
         poses, intrinsics = request.Ts_camera_world.detach().numpy(), request.intrinsics.detach().numpy()
         cameras = pack_cameras(poses, intrinsics, request.width, request.height)
         images = Images(*(_flat(result) for result in results))
-        ctx.frame = draw(sizes, _inputs(request, cameras), images, renderer._shelf.borrow(), renderer.thread_count)
+        ctx.frame = draw(sizes, _inputs(request, cameras), images, renderer._shelf.borrow())
         ctx.request = request
         return results
 

@@ -1,105 +1,70 @@
-"""One call of the CPU renderer on numpy arrays: the order of the kernels, forward and backward. No torch here."""
+"""One call of the CPU renderer on numpy arrays, forward and backward: memory and the order of the kernels. No torch."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from gemel.services.render import cpu_layout as at
 from gemel.services.render.checks import not_finite
+from gemel.services.render.cpu_kernels import draw_kernel, gradient_kernel, list_kernel
 from gemel.services.render.cpu_layout import Images, Inputs, Lists, Outputs, Sizes
-from gemel.services.render.cpu_project import project_chunks
-from gemel.services.render.cpu_project_backward import differentiate_chunks
-from gemel.services.render.cpu_raster import draw_tiles
-from gemel.services.render.cpu_raster_backward import differentiate_tiles
-from gemel.services.render.cpu_threads import run_crew
-from gemel.services.render.cpu_tiles import BUCKETS, count_tiles, fill_bands, sort_cameras
-from gemel.services.render.cpu_workspace import SMALL_FLOATS, Loan, Workspace
+from gemel.services.render.cpu_phases import CONTROL
+from gemel.services.render.cpu_threads import run_with_helpers
+from gemel.services.render.cpu_tiles import BUCKETS
+from gemel.services.render.cpu_workspace import Loan, Workspace
 from gemel.services.render.simd_memory import address, addresses
 
-BAD_NAMES = ("means", "covariances", "quats", "scales", "opacities", "sh", "extras")
+SMALL_FLOATS = 64 * at.LANES
+"""Floats of a worker's small scratch: SH basis, slopes, pixel boxes, staged moments."""
+CHECKED = ("means", "covariances", "quats", "scales", "opacities", "sh", "extras")
+
+
+class Scratch(NamedTuple):
+    """Addresses of one worker's private memory."""
+
+    small: int
+    histogram: int
+    starts: int
+    spans: int
+    planes: int
+    sums: int
 
 
 @dataclass(frozen=True)
 class Frame:
-    """What a backward pass needs of its forward pass."""
+    """What a backward pass needs of its forward pass. The arrays keep the memory alive that the addresses name."""
 
     sizes: Sizes
     inputs: Inputs
-    lists: Lists
     images: Images
-    loan: Loan
-    thread_count: int
+    lists_at: Lists
+    scratches: tuple[Scratch, ...]
     entry_count: int
+    loan: Loan
 
 
-def draw(sizes: Sizes, inputs: Inputs, images: Images, loan: Loan, thread_count: int) -> Frame:
+def draw(sizes: Sizes, inputs: Inputs, images: Images, loan: Loan) -> Frame:
     """Fill the images; at least one Gaussian and one camera."""
     workspace = loan.workspace
     lists = _make_lists(sizes, workspace)
-    _project(sizes, inputs, lists, workspace, thread_count)
-    lists, entry_count = _list_tiles(sizes, lists, workspace, thread_count)
-    planes = workspace.array("planes", thread_count * (8 + sizes.extras) * at.PLANE)
-    states = workspace.array("states", sizes.cameras * sizes.tiles_x * sizes.tiles_y * 2 * at.PLANE)
-    counter = np.zeros(1, dtype=np.int64)
-    span = (8 + sizes.extras) * at.PLANE
-    rest = (address(states), sizes, addresses(inputs), addresses(lists), addresses(images))
-
-    def job(worker: int) -> None:
-        draw_tiles(address(counter), address(planes[worker * span :]), *rest)
-
-    run_crew(thread_count, job)
-    return Frame(sizes, inputs, lists, images, loan, thread_count, entry_count)
-
-
-def _make_lists(sizes: Sizes, workspace: Workspace) -> Lists:
-    splats = sizes.gaussians * sizes.cameras
-    tiles = sizes.cameras * sizes.tiles_x * sizes.tiles_y
-    return Lists(
-        records=workspace.array("records", splats * at.RECORD),
-        rects=workspace.array("rects", splats * 4, np.int32),
-        slot_starts=workspace.array("slot_starts", splats + 1, np.int32),
-        tile_starts=workspace.array("tile_starts", tiles + 1, np.int32),
-        tile_ends=workspace.array("tile_ends", tiles, np.int32),
-        entries=workspace.array("entries", 2, np.int32),
-        tile_order=workspace.array("tile_order", tiles, np.int32),
-        visible=workspace.array("visible", sizes.cameras, np.int32),
-        keys=workspace.array("keys", 4 * splats, np.uint32),
-    )
-
-
-def _project(sizes: Sizes, inputs: Inputs, lists: Lists, workspace: Workspace, thread_count: int) -> None:
-    small = workspace.array("small", thread_count * SMALL_FLOATS)
-    bad = np.zeros((thread_count, len(BAD_NAMES)), dtype=np.int64)
-    counter = np.zeros(1, dtype=np.int64)
-
-    rest = (sizes, addresses(inputs), addresses(lists))
-
-    def job(worker: int) -> None:
-        mine = address(small[worker * SMALL_FLOATS :])
-        project_chunks(address(counter), mine, address(bad[worker]), *rest)
-
-    run_crew(thread_count, job)
-    for name, is_bad in zip(BAD_NAMES, bad.any(axis=0), strict=True):
+    histograms = workspace.array("histograms", sizes.workers * _padded(_tile_count(sizes)), np.int32)
+    histograms.fill(0)
+    scratches = tuple(_make_scratch(sizes, workspace, worker) for worker in range(sizes.workers))
+    report = np.zeros(1 + len(CHECKED), dtype=np.int64)
+    control = np.zeros(CONTROL, dtype=np.int64)
+    inputs_at, lists_at = addresses(inputs), addresses(lists)
+    rest = ((address(histograms), _padded(_tile_count(sizes))), sizes, inputs_at, lists_at)
+    at_control, at_report = address(control), address(report)
+    run_with_helpers(sizes.workers, lambda w: list_kernel(at_control, at_report, scratches[w], *rest), (control, report))
+    for name, is_bad in zip(CHECKED, report[1:].tolist(), strict=True):
         if is_bad:
             raise not_finite(name)
-
-
-def _list_tiles(sizes: Sizes, lists: Lists, workspace: Workspace, thread_count: int) -> tuple[Lists, int]:
-    sorters = min(thread_count, sizes.cameras)
-    starts = workspace.array("radix", thread_count * BUCKETS, np.int32)
-    counter = np.zeros(1, dtype=np.int64)
-    at_lists = addresses(lists)
-    run_crew(sorters, lambda w: sort_cameras(address(counter), address(starts[w * BUCKETS :]), sizes, at_lists))
-    entry_count = int(count_tiles(sizes, at_lists))
-    lists = lists._replace(entries=workspace.array("entries", 2 * entry_count, np.int32))
-    tiles = sizes.cameras * sizes.tiles_x * sizes.tiles_y
-    loads = np.diff(lists.tile_starts[: tiles + 1])
-    lists.tile_order[:tiles] = np.argsort(-loads, kind="stable")
-    bands = min(thread_count, sizes.tiles_y)
-    turn = np.zeros(1, dtype=np.int64)
-    at_lists = addresses(lists)
-    run_crew(thread_count, lambda _: fill_bands(address(turn), bands, sizes, at_lists))
-    return lists, entry_count
+    lists_at = lists_at._replace(entries=address(workspace.array("entries", 2 * int(report[0]), np.int32)))
+    states = address(workspace.array("states", _tile_count(sizes) * 2 * at.PLANE))
+    drawing = (states, sizes, inputs_at, lists_at, addresses(images))
+    run_with_helpers(sizes.workers, lambda w: draw_kernel(at_control, scratches[w], *drawing), (control, images))
+    return Frame(sizes, inputs, images, lists_at, scratches, int(report[0]), loan)
 
 
 def differentiate(frame: Frame, gradients: Images, outputs: Outputs) -> np.ndarray:
@@ -107,44 +72,64 @@ def differentiate(frame: Frame, gradients: Images, outputs: Outputs) -> np.ndarr
     sizes, workspace = frame.sizes, frame.loan.workspace
     slots = workspace.array("slots", frame.entry_count * sizes.slot)
     hits = workspace.array("hits", frame.entry_count, np.uint8)
-    _differentiate_tiles(frame, gradients, slots, hits)
     chunks = -(-sizes.gaussians // at.CHUNK)
     partials = workspace.array("partials", chunks * sizes.cameras * at.CAMERA_SUMS)
-    _differentiate_chunks(frame, (slots, hits), outputs, partials)
+    control = np.zeros(CONTROL, dtype=np.int64)
+    pictures = (addresses(frame.images), addresses(gradients))
+    flow = (address(slots), address(hits), address(partials))
+    states = address(workspace.array("states", 0))
+    rest = (states, sizes, addresses(frame.inputs), frame.lists_at, pictures, flow, addresses(outputs))
+    at_control = address(control)
+    run_with_helpers(
+        sizes.workers, lambda w: gradient_kernel(at_control, frame.scratches[w], *rest), (control, frame, outputs)
+    )
     used = partials[: chunks * sizes.cameras * at.CAMERA_SUMS]
-    return used.reshape(chunks, sizes.cameras, at.CAMERA_SUMS).astype(np.float64).sum(axis=0)
+    return used.reshape(chunks, sizes.cameras, at.CAMERA_SUMS).sum(axis=0, dtype=np.float64)
 
 
-def _differentiate_tiles(frame: Frame, gradients: Images, slots: np.ndarray, hits: np.ndarray) -> None:
-    workspace, sizes = frame.loan.workspace, frame.sizes
-    span = (8 + sizes.extras) * at.PLANE
-    planes = workspace.array("planes", frame.thread_count * span)
-    states = workspace.array("states", 0)
-    counter = np.zeros(1, dtype=np.int64)
-
-    views = (addresses(frame.inputs), addresses(frame.lists), addresses(frame.images), addresses(gradients))
-    rest = (address(states), sizes, *views, address(slots), address(hits))
-
-    def job(worker: int) -> None:
-        differentiate_tiles(address(counter), address(planes[worker * span :]), *rest)
-
-    run_crew(frame.thread_count, job)
+def _tile_count(sizes: Sizes) -> int:
+    return sizes.cameras * sizes.tiles_x * sizes.tiles_y
 
 
-def _differentiate_chunks(
-    frame: Frame, flow: tuple[np.ndarray, np.ndarray], outputs: Outputs, partials: np.ndarray
-) -> None:
-    workspace, sizes = frame.loan.workspace, frame.sizes
-    small = workspace.array("small", frame.thread_count * SMALL_FLOATS)
-    length = sizes.cameras * at.CAMERA_SUMS * at.LANES
-    sums = workspace.array("sums", frame.thread_count * length)
-    counter = np.zeros(1, dtype=np.int64)
+def _make_lists(sizes: Sizes, workspace: Workspace) -> Lists:
+    splats, tiles = sizes.gaussians * sizes.cameras, _tile_count(sizes)
+    records = workspace.array("records", splats * at.RECORD)
+    return Lists(
+        records=records,
+        rects=workspace.array("rects", splats * 4, np.int32),
+        slot_starts=workspace.array("slot_starts", splats + 1, np.int32),
+        tile_starts=workspace.array("tile_starts", tiles + 1, np.int32),
+        tile_ends=workspace.array("tile_ends", tiles, np.int32),
+        entries=workspace.array("entries", 2, np.int32),
+        tile_order=workspace.array("tile_order", tiles, np.int32),
+        visible=workspace.array("visible", 2 * sizes.cameras, np.int32),
+        keys=workspace.array("keys", 4 * splats, np.uint32),
+        depth_bits=records,
+    )
 
-    views = (addresses(frame.inputs), addresses(frame.lists), address(flow[0]), address(flow[1]))
-    rest = (sizes, *views, addresses(outputs), address(partials))
 
-    def job(worker: int) -> None:
-        mine, totals = address(small[worker * SMALL_FLOATS :]), address(sums[worker * length :])
-        differentiate_chunks(address(counter), mine, totals, *rest)
+def _make_scratch(sizes: Sizes, workspace: Workspace, worker: int) -> Scratch:
+    """One worker's part of the scratch arrays, padded so that no two workers share a cache line.
 
-    run_crew(frame.thread_count, job)
+    Without the padding two threads were hardly faster than one.
+    """
+    lengths = {
+        "small": SMALL_FLOATS,
+        "histograms": _tile_count(sizes),
+        "starts": BUCKETS,
+        "spans": at.SPANS,
+        "planes": (10 + sizes.extras) * at.PLANE,
+        "sums": sizes.cameras * at.CAMERA_SUMS * at.LANES,
+    }
+    return Scratch(*(_worker_address(sizes, workspace, worker, item) for item in lengths.items()))
+
+
+def _padded(length: int) -> int:
+    """Items of four bytes, rounded up to whole pairs of cache lines plus one pair to spare."""
+    return -(-length // 32) * 32 + 32
+
+
+def _worker_address(sizes: Sizes, workspace: Workspace, worker: int, item: tuple[str, int]) -> int:
+    name, length = item
+    kind = np.float32 if name in ("small", "planes", "sums") else np.int32
+    return address(workspace.array(name, sizes.workers * _padded(length), kind)) + 4 * worker * _padded(length)

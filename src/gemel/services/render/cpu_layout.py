@@ -19,6 +19,9 @@ ROW = TILE_WIDTH + LANES
 PLANE = ROW * TILE_HEIGHT
 """Floats in one plane of a tile."""
 
+SPANS = 16
+"""Integers for the spans of eight rows: first pixels, then end pixels."""
+
 RECORD = 16
 """Floats in one splat's record; the field numbers follow."""
 MEAN_X, MEAN_Y = 0, 1  # pixels
@@ -61,6 +64,7 @@ class Sizes(NamedTuple):
     tiles_x: int
     tiles_y: int
     slot: int  # floats per gradient slot
+    workers: int
     has_covariances: int
     is_antialiased: int
 
@@ -90,8 +94,9 @@ class Lists(NamedTuple):
     tile_ends: Int32[np.ndarray, "t"]  # end of each tile's list
     entries: Int32[np.ndarray, "p2"]  # splat, slot
     tile_order: Int32[np.ndarray, "t"]  # tiles, fullest first
-    visible: Int32[np.ndarray, "c"]  # visible splats of each camera
-    keys: UInt32[np.ndarray, "s4"]  # (depth bits, splat) of each splat, twice: the second half is sorted
+    visible: Int32[np.ndarray, "c2"]  # of each camera: how many splats are visible, where their sorted keys begin
+    keys: UInt32[np.ndarray, "s4"]  # (depth bits, splat) of each splat, twice, to sort back and forth
+    depth_bits: UInt32[np.ndarray, "s_16"]  # the records, seen as integers
 
 
 class Images(NamedTuple):

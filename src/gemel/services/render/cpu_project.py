@@ -4,7 +4,6 @@ Eight Gaussians at a time; a worker takes chunks of `CHUNK` Gaussians of one cam
 left to torch these steps cost 35-42 % of a frame in a prototype. Invisible splats get an empty tile box.
 """
 
-from math import ceil, floor
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,9 @@ import numpy as np
 from gemel.services.render import cpu_layout as at
 from gemel.services.render import cpu_project_math as ewa
 from gemel.services.render import cpu_sh, simd_operators
-from gemel.services.render.cpu_compile import kernel, part
-from gemel.services.render.cpu_open import open_inputs, open_lists
+from gemel.services.render.cpu_compile import part
 from gemel.services.render.simd import (
     any_lane,
-    atomic_take,
     lane_bits,
     load,
     load_field,
@@ -27,14 +24,12 @@ from gemel.services.render.simd import (
     store,
     store_field,
 )
-from gemel.services.render.simd_memory import counters, floats
 
 minimum, maximum = simd_operators.minimum, simd_operators.maximum
 LANES, RECORD, CAMERA, CHUNK = at.LANES, at.RECORD, at.CAMERA, at.CHUNK
+TILE_WIDTH, TILE_HEIGHT = at.TILE_WIDTH, at.TILE_HEIGHT
 ONE, HALF, ZERO = np.float32(1.0), np.float32(0.5), np.float32(0.0)
 HALF_LOG2E = np.float32(0.7213475204444817)  # alpha = opacity * exp(-d^2/2) = opacity * 2^-(HALF_LOG2E d^2)
-SMALL_SCRATCH = 64 * LANES
-"""Floats of a worker's small scratch: basis (16 vectors), slopes (16), colour gradient (3), boxes (4), spare."""
 BOXES = 40 * LANES
 
 
@@ -156,17 +151,25 @@ def write_colour(small: Any, records: Any, place: Any, sizes: Any, inputs: Any, 
 
 
 @part
-def write_rects(small: Any, rects: Any, counts: Any, s: int, lanes: int, bits: int) -> None:
-    """Turn eight pixel boxes into tile boxes (x first, y first, x end, y end); invisible ones become empty."""
+def write_rects(small: Any, histogram: Any, lists: Any, sizes: Any, camera: int, s: int, lanes: int, bits: int) -> None:
+    """Turn eight pixel boxes into tile boxes (x first, y first, x end, y end); invisible ones become empty.
+
+    Also counts: tiles per splat (into slot_starts, summed up later) and splats per tile (into this worker's histogram).
+    """
+    rects = lists.rects
+    base = camera * sizes.tiles_x * sizes.tiles_y
     for lane in range(lanes):
         o = 4 * (s + lane)
+        x0, y0, x1, y1 = 0, 0, 0, 0
         if (bits >> lane) & 1:
-            rects[o] = int(small[BOXES + lane]) // at.TILE_WIDTH
-            rects[o + 1] = int(small[BOXES + LANES + lane]) // at.TILE_HEIGHT
-            rects[o + 2] = int(small[BOXES + 2 * LANES + lane]) // at.TILE_WIDTH + 1
-            rects[o + 3] = int(small[BOXES + 3 * LANES + lane]) // at.TILE_HEIGHT + 1
-        else:
-            rects[o], rects[o + 1], rects[o + 2], rects[o + 3] = 0, 0, 0, 0
+            x0, y0 = int(small[BOXES + lane]) // TILE_WIDTH, int(small[BOXES + LANES + lane]) // TILE_HEIGHT
+            x1 = int(small[BOXES + 2 * LANES + lane]) // TILE_WIDTH + 1
+            y1 = int(small[BOXES + 3 * LANES + lane]) // TILE_HEIGHT + 1
+        rects[o], rects[o + 1], rects[o + 2], rects[o + 3] = x0, y0, x1, y1
+        lists.slot_starts[s + lane] = (x1 - x0) * (y1 - y0)
+        for y in range(y0, y1):
+            for t in range(base + y * sizes.tiles_x + x0, base + y * sizes.tiles_x + x1):
+                histogram[t] = histogram[t] + 1
 
 
 @part
@@ -183,7 +186,7 @@ def write_boxes(small: Any, sizes: Any, mean: Any, half_width: Any, half_height:
 
 
 @part
-def project_block(small: Any, camera: int, g: int, sizes: Any, inputs: Any, lists: Any) -> None:
+def project_block(small: Any, histogram: Any, camera: int, g: int, sizes: Any, inputs: Any, lists: Any) -> None:
     """Project eight Gaussians, from number g on, into one camera."""
     n = sizes.gaussians
     s, end = camera * n + g, (camera + 1) * n
@@ -200,13 +203,13 @@ def project_block(small: Any, camera: int, g: int, sizes: Any, inputs: Any, list
     opacity = load_field(inputs.opacities, g, n, 1, 0) * factor
     is_visible = is_front & (after > ZERO) & (opacity >= at.ALPHA_MIN)
     if not any_lane(is_visible):
-        write_rects(small, lists.rects, lists.rects, s, min(LANES, n - g), 0)
+        write_rects(small, histogram, lists, sizes, camera, s, min(LANES, n - g), 0)
         return
     pixel = (view[2][0] * p[0] * inverse_z + view[2][2], view[2][1] * p[1] * inverse_z + view[2][3])
     half_width, half_height = write_shape(lists.records, s, end, pixel, cov, ONE / after, opacity)
     is_visible = is_visible & write_boxes(small, sizes, pixel, half_width, half_height)
     bits = lane_bits(is_visible)
-    write_rects(small, lists.rects, lists.rects, s, min(LANES, n - g), bits)
+    write_rects(small, histogram, lists, sizes, camera, s, min(LANES, n - g), bits)
     if bits != 0:
         store_field(lists.records, s, end, RECORD, at.DEPTH, p[2])
         store_field(lists.records, s, end, RECORD, at.COMPENSATION, factor)
@@ -214,52 +217,44 @@ def project_block(small: Any, camera: int, g: int, sizes: Any, inputs: Any, list
 
 
 @part
-def count_bad(array: Any, start: int, end: int) -> int:
-    """1 if a value in array[start:end] is not finite, else 0: zero times it is then not zero."""
+def flag(bad: Any, number: int, array: Any, start: int, end: int) -> None:
+    """Raise flag `number` if a value in array[start:end] is not finite: zero times it is then not zero."""
     total = splat(ZERO)
     i = start
     while i + LANES <= end:
         total = total + load(array, i) * ZERO
         i += LANES
-    bad = 0
     if any_lane(~((total >= ZERO) & (total <= ZERO))):
-        bad = 1
+        bad[number] = 1
     while i < end:
         if not np.isfinite(array[i]):
-            bad = 1
+            bad[number] = 1
         i += 1
-    return bad
 
 
 @part
 def check_chunk(first: int, end: int, sizes: Any, inputs: Any, bad: Any) -> None:
-    """Note in bad[0..5] which of means, shape, opacities, SH, extras hold values that are not finite."""
+    """Set a flag in bad[1..7] for each input that holds values which are not finite. Flags are only ever raised."""
     width = 3 * sizes.coefficients
-    bad[0] = bad[0] | count_bad(inputs.means, 3 * first, 3 * end)
+    flag(bad, 1, inputs.means, 3 * first, 3 * end)
     if sizes.has_covariances != 0:
-        bad[1] = bad[1] | count_bad(inputs.covariances, 9 * first, 9 * end)
+        flag(bad, 2, inputs.covariances, 9 * first, 9 * end)
     else:
-        bad[2] = bad[2] | count_bad(inputs.quats, 4 * first, 4 * end)
-        bad[3] = bad[3] | count_bad(inputs.scales, 3 * first, 3 * end)
-    bad[4] = bad[4] | count_bad(inputs.opacities, first, end)
-    bad[5] = bad[5] | count_bad(inputs.sh, width * first, width * end)
-    bad[6] = bad[6] | count_bad(inputs.extras, sizes.extras * first, sizes.extras * end)
+        flag(bad, 3, inputs.quats, 4 * first, 4 * end)
+        flag(bad, 4, inputs.scales, 3 * first, 3 * end)
+    flag(bad, 5, inputs.opacities, first, end)
+    flag(bad, 6, inputs.sh, width * first, width * end)
+    flag(bad, 7, inputs.extras, sizes.extras * first, sizes.extras * end)
 
 
-@kernel
-def project_chunks(counter: Any, small: Any, bad: Any, sizes: Any, inputs: Any, lists: Any) -> None:
-    """One worker's share of the projection: take a chunk of Gaussians of one camera, project it, repeat."""
-    counter, small, bad = counters(counter), floats(small), counters(bad)
-    inputs, lists = open_inputs(inputs), open_lists(lists)
+@part
+def project_task(task: int, small: Any, histogram: Any, bad: Any, sizes: Any, inputs: Any, lists: Any) -> None:
+    """Project one chunk of Gaussians into one camera."""
     n = sizes.gaussians
     chunks = (n + CHUNK - 1) // CHUNK
-    while True:
-        taken = atomic_take(counter, 1)
-        if taken >= chunks * sizes.cameras:
-            break
-        camera, first = taken // chunks, (taken % chunks) * CHUNK
-        end = min(first + CHUNK, n)
-        if camera == 0:
-            check_chunk(first, end, sizes, inputs, bad)
-        for g in range(first, end, LANES):
-            project_block(small, camera, g, sizes, inputs, lists)
+    camera, first = task // chunks, (task % chunks) * CHUNK
+    end = min(first + CHUNK, n)
+    if camera == 0:
+        check_chunk(first, end, sizes, inputs, bad)
+    for g in range(first, end, LANES):
+        project_block(small, histogram, camera, g, sizes, inputs, lists)

@@ -15,7 +15,7 @@ import numpy as np
 from gemel.services.render import cpu_layout as at
 from gemel.services.render import cpu_project_math as ewa
 from gemel.services.render import cpu_sh, simd_operators
-from gemel.services.render.cpu_compile import kernel, part
+from gemel.services.render.cpu_compile import part
 from gemel.services.render.cpu_project import (
     read_camera,
     read_centre,
@@ -24,9 +24,7 @@ from gemel.services.render.cpu_project import (
     read_vector,
     to_camera,
 )
-from gemel.services.render.cpu_open import open_inputs, open_lists, open_outputs
 from gemel.services.render.simd import (
-    atomic_take,
     lane_sum,
     load,
     load_field,
@@ -36,7 +34,6 @@ from gemel.services.render.simd import (
     store,
     store_field,
 )
-from gemel.services.render.simd_memory import counters, floats, octets
 
 maximum = simd_operators.maximum
 LANES, RECORD, CHUNK, MOMENTS = at.LANES, at.RECORD, at.CHUNK, at.MOMENTS
@@ -214,32 +211,12 @@ def block_gradient(small: Any, sums: Any, g: int, sizes: Any, inputs: Any, lists
     write_block(g, sizes, inputs, outputs, total)
 
 
-@kernel
-def differentiate_chunks(
-    counter: Any,
-    small: Any,
-    sums: Any,
-    sizes: Any,
-    inputs: Any,
-    lists: Any,
-    slots: Any,
-    hits: Any,
-    outputs: Any,
-    partials: Any,
-) -> None:
-    """One worker's share of the backward projection; partials has shape (chunks, cameras, 16)."""
-    counter, small, sums, partials = counters(counter), floats(small), floats(sums), floats(partials)
-    inputs, lists, outputs = open_inputs(inputs), open_lists(lists), open_outputs(outputs)
-    flow = (floats(slots), octets(hits))
-    n = sizes.gaussians
-    chunks = (n + CHUNK - 1) // CHUNK
-    while True:
-        chunk = atomic_take(counter, 1)
-        if chunk >= chunks:
-            break
-        for i in range(sizes.cameras * at.CAMERA_SUMS):
-            store(sums, i * LANES, splat(ZERO))
-        for g in range(chunk * CHUNK, min((chunk + 1) * CHUNK, n), LANES):
-            block_gradient(small, sums, g, sizes, inputs, lists, flow, outputs)
-        for i in range(sizes.cameras * at.CAMERA_SUMS):
-            partials[chunk * sizes.cameras * at.CAMERA_SUMS + i] = lane_sum(load(sums, i * LANES))
+@part
+def chunk_task(task: int, small: Any, sums: Any, sizes: Any, inputs: Any, lists: Any, flow: Any, outputs: Any, partials: Any) -> None:
+    """Gradients of one chunk of Gaussians; its camera sums go to partials, shape (chunks, cameras, 16)."""
+    for i in range(sizes.cameras * at.CAMERA_SUMS):
+        store(sums, i * LANES, splat(ZERO))
+    for g in range(task * CHUNK, min((task + 1) * CHUNK, sizes.gaussians), LANES):
+        block_gradient(small, sums, g, sizes, inputs, lists, flow, outputs)
+    for i in range(sizes.cameras * at.CAMERA_SUMS):
+        partials[task * sizes.cameras * at.CAMERA_SUMS + i] = lane_sum(load(sums, i * LANES))

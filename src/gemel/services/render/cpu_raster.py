@@ -8,60 +8,74 @@ comparison tells who is still open.
 Conventions and thresholds are the reference's (reference.py).
 """
 
-from math import ceil, floor
 from typing import Any
 
 import numpy as np
 
 from gemel.services.render import cpu_layout as at
 from gemel.services.render import simd_operators
-from gemel.services.render.cpu_compile import kernel, part
+from gemel.services.render.cpu_compile import inlined, part
 from gemel.services.render.cpu_exp import exp2_negative
-from gemel.services.render.cpu_open import open_images, open_inputs, open_lists
 from gemel.services.render.simd import (
     any_lane,
-    atomic_take,
     lane_numbers,
     load,
+    prefetch,
     select,
     splat,
     square_root,
     store,
+    store_truncated,
 )
-from gemel.services.render.simd_memory import counters, floats
 
-minimum = simd_operators.minimum
+minimum, maximum = simd_operators.minimum, simd_operators.maximum
 LANES = at.LANES
 ROW, PLANE, RECORD = at.ROW, at.PLANE, at.RECORD
 ALPHA_MIN, ALPHA_MAX, TRANSMITTANCE_MIN = at.ALPHA_MIN, at.ALPHA_MAX, at.TRANSMITTANCE_MIN
-P_T, P_STOP, P_RED, P_GREEN, P_BLUE, P_DEPTH, P_EXTRA = 0, PLANE, 2 * PLANE, 3 * PLANE, 4 * PLANE, 5 * PLANE, 6 * PLANE
+P_T, P_STOP, P_RED, P_GREEN, P_BLUE, P_DEPTH, P_ALPHA, P_EXTRA = (k * PLANE for k in range(8))
 NEVER = np.float32(16777216.0)  # no stop: 2^24, beyond any list position that float32 counts exactly
-SPAN_SLACK = np.float32(1e-4)  # widens spans beyond rounding; the alpha test decides
+HALF, ZERO = np.float32(0.5), np.float32(0.0)
+AHEAD = 8  # splats whose records are fetched ahead: half of them lie in another core's cache
 CHECK_EVERY = 16  # splats between two looks whether the tile is full
 
 
-@part
+@inlined
 def row_range(records: Any, r: int, top: int, bottom: int) -> Any:
     """First row and end row (exclusive) that a splat touches within [top, bottom)."""
-    mean_y, half = records[r + at.MEAN_Y], records[r + at.HALF_HEIGHT]
-    first = max(top, int(ceil(max(mean_y - half - np.float32(0.5), np.float32(-1.0)))))
-    end = min(bottom, int(floor(min(mean_y + half - np.float32(0.5), np.float32(1e6)))) + 1)
+    centre, half = records[r + at.MEAN_Y] + HALF, records[r + at.HALF_HEIGHT]
+    first = int(max(centre - half, np.float32(top)))
+    end = int(min(max(centre + half, ZERO), np.float32(bottom)))
     return first, end
 
 
-@part
-def row_span(records: Any, r: int, dy: Any, left: int, right: int) -> Any:
-    """First pixel and end pixel (exclusive) of a splat's span on the row at distance dy, within [left, right)."""
-    room = (records[r + at.LIMIT] + SPAN_SLACK - records[r + at.ROW_C] * dy * dy) * records[r + at.INVERSE_A]
-    half = square_root(max(room, np.float32(0.0)))
-    centre = records[r + at.MEAN_X] + records[r + at.SLOPE] * dy - np.float32(0.5)
-    first = max(left, int(ceil(max(centre - half, np.float32(-1.0)))))
-    end = min(right, int(floor(min(centre + half, np.float32(1e6)))) + 1)
-    return first, end
+@inlined
+def write_spans(spans: Any, records: Any, r: int, y: int, left: int, right: int) -> None:
+    """Spans of the eight rows from y on: first pixels into spans[0:8], end pixels (exclusive) into spans[8:16].
+
+    A span holds every pixel with alpha >= 1/255; `limit` is a little generous, the alpha test decides.
+    """
+    dy = lane_numbers() + (np.float32(y) + HALF - records[r + at.MEAN_Y])
+    room = (records[r + at.LIMIT] - records[r + at.ROW_C] * dy * dy) * records[r + at.INVERSE_A]
+    half = square_root(maximum(room, ZERO))
+    centre = records[r + at.SLOPE] * dy + (records[r + at.MEAN_X] + HALF)
+    store_truncated(spans, 0, maximum(centre - half, np.float32(left)))
+    store_truncated(spans, LANES, minimum(maximum(centre + half, ZERO), np.float32(right)))
 
 
-@part
-def blend_block(planes: Any, p: int, q: Any, position: Any, colour: Any, limits: Any) -> Any:
+@inlined
+def read_colour(records: Any, r: int) -> Any:
+    """(red, green, blue, depth, opacity) of a splat."""
+    return (
+        records[r + at.RED],
+        records[r + at.GREEN],
+        records[r + at.BLUE],
+        records[r + at.DEPTH],
+        records[r + at.OPACITY],
+    )
+
+
+@inlined
+def blend_block(planes: Any, p: int, q: Any, position: Any, colour: Any) -> Any:
     """Blend one splat into eight pixels whose state starts at p; returns the weights."""
     alpha = minimum(colour[4] * exp2_negative(q), ALPHA_MAX)
     before = load(planes, P_T + p)
@@ -77,36 +91,51 @@ def blend_block(planes: Any, p: int, q: Any, position: Any, colour: Any, limits:
     store(planes, P_GREEN + p, load(planes, P_GREEN + p) + weight * colour[1])
     store(planes, P_BLUE + p, load(planes, P_BLUE + p) + weight * colour[2])
     store(planes, P_DEPTH + p, load(planes, P_DEPTH + p) + weight * colour[3])
+    store(planes, P_ALPHA + p, load(planes, P_ALPHA + p) + weight)
     return weight
 
 
-@part
-def blend_splat(planes: Any, records: Any, r: int, box: Any, position: Any, extras: Any, e: int, count: int) -> None:
+@inlined
+def blend_row(planes: Any, p: int, count: int, shape: Any, colour: Any, position: Any, more: Any) -> None:
+    """Blend one splat into `count` pixels of a row, from p on.
+
+    shape = (a, dx of the first pixel, b dy, c dy^2); more = (extras, place of the splat's extras, how many).
+    """
+    a, dx_first, b_dy, c_dy_dy = shape
+    extras, e, extra_count = more
+    dx = lane_numbers() + dx_first
+    for _ in range(0, count, LANES):
+        weight = blend_block(planes, p, (a * dx + b_dy) * dx + c_dy_dy, position, colour)
+        for k in range(extra_count):
+            o = P_EXTRA + k * PLANE + p
+            store(planes, o, load(planes, o) + weight * extras[e + k])
+        dx = dx + np.float32(LANES)
+        p += LANES
+
+
+@inlined
+def blend_splat(planes: Any, spans: Any, records: Any, r: int, box: Any, position: Any, more: Any) -> None:
     """Blend one splat into the tile whose pixel box is (left, top, right, bottom)."""
     left, top, right, bottom = box
-    colour = (
-        records[r + at.RED], records[r + at.GREEN], records[r + at.BLUE], records[r + at.DEPTH], records[r + at.OPACITY],
-    )
+    colour = read_colour(records, r)
     a, b, c = records[r + at.CONIC_A], records[r + at.CONIC_B], records[r + at.CONIC_C]
-    mean_x, mean_y = records[r + at.MEAN_X], records[r + at.MEAN_Y]
     first_row, end_row = row_range(records, r, top, bottom)
     for y in range(first_row, end_row):
-        dy = np.float32(y) + np.float32(0.5) - mean_y
-        first, end = row_span(records, r, dy, left, right)
-        p = (y - top) * ROW + first - left
-        for x in range(first, end, LANES):
-            dx = lane_numbers() + (np.float32(x) + np.float32(0.5) - mean_x)
-            weight = blend_block(planes, p, (a * dx + b * dy) * dx + c * dy * dy, position, colour, 0)
-            for k in range(count):
-                store(planes, P_EXTRA + k * PLANE + p, load(planes, P_EXTRA + k * PLANE + p) + weight * extras[e + k])
-            p += LANES
+        i = (y - first_row) % LANES
+        if i == 0:
+            write_spans(spans, records, r, y, left, right)
+        first, count = spans[i], spans[i + LANES] - spans[i]
+        dy = np.float32(y) + HALF - records[r + at.MEAN_Y]
+        dx = np.float32(first) + HALF - records[r + at.MEAN_X]
+        shape = (a, dx, b * dy, c * dy * dy)
+        blend_row(planes, (y - top) * ROW + first - left, count, shape, colour, position, more)
 
 
 @part
 def clear_planes(planes: Any, box: Any, count: int) -> None:
     """A fresh tile: everything zero, transmittance one inside the image and zero (closed) outside."""
     left, top, right, bottom = box
-    for i in range(0, (6 + count) * PLANE, LANES):
+    for i in range(0, (7 + count) * PLANE, LANES):
         store(planes, i, splat(np.float32(0.0)))
     for y in range(bottom - top):
         for x in range(right - left):
@@ -136,15 +165,17 @@ def tile_box(tile: int, sizes: Any) -> Any:
 
 
 @part
-def blend_tile(planes: Any, tile: int, box: Any, sizes: Any, inputs: Any, lists: Any) -> None:
+def blend_tile(planes: Any, spans: Any, tile: int, box: Any, sizes: Any, inputs: Any, lists: Any) -> None:
     """All splats of one tile, front to back, until every pixel is closed."""
     start, end = lists.tile_starts[tile], lists.tile_starts[tile + 1]
     for i in range(start, end):
         if (i - start) % CHECK_EVERY == 0 and is_full(planes):
             break
         s = lists.entries[2 * i]
+        prefetch(lists.records, lists.entries[2 * min(i + AHEAD, end - 1)] * RECORD)
         e = (s % sizes.gaussians) * sizes.extras
-        blend_splat(planes, lists.records, s * RECORD, box, np.float32(i - start), inputs.extras, e, sizes.extras)
+        more = (inputs.extras, e, sizes.extras)
+        blend_splat(planes, spans, lists.records, s * RECORD, box, np.float32(i - start), more)
 
 
 @part
@@ -156,7 +187,7 @@ def write_tile(planes: Any, camera: int, box: Any, sizes: Any, images: Any) -> N
         for x in range(left, right):
             p = (y - top) * ROW + x - left
             pixel = (camera * sizes.height + y) * sizes.width + x
-            covered = np.float32(1.0) - abs(planes[P_T + p])
+            covered = planes[P_ALPHA + p]
             colour[3 * pixel] = planes[P_RED + p]
             colour[3 * pixel + 1] = planes[P_GREEN + p]
             colour[3 * pixel + 2] = planes[P_BLUE + p]
@@ -166,23 +197,13 @@ def write_tile(planes: Any, camera: int, box: Any, sizes: Any, images: Any) -> N
                 extras[sizes.extras * pixel + k] = planes[P_EXTRA + k * PLANE + p]
 
 
-@kernel
-def draw_tiles(counter: Any, planes: Any, states: Any, sizes: Any, inputs: Any, lists: Any, images: Any) -> None:
-    """One worker's share of the forward pass: take the fullest tile that nobody has taken, draw it, repeat.
-
-    `states` keeps transmittance and stop position of every tile for the backward pass.
-    """
-    counter, planes, states = counters(counter), floats(planes), floats(states)
-    inputs, lists, images = open_inputs(inputs), open_lists(lists), open_images(images)
-    tile_count = sizes.cameras * sizes.tiles_x * sizes.tiles_y
-    while True:
-        taken = atomic_take(counter, 1)
-        if taken >= tile_count:
-            break
-        tile = lists.tile_order[taken]
-        camera, box = tile_box(tile, sizes)
-        clear_planes(planes, box, sizes.extras)
-        blend_tile(planes, tile, box, sizes, inputs, lists)
-        write_tile(planes, camera, box, sizes, images)
-        for i in range(0, 2 * PLANE, LANES):
-            store(states, tile * 2 * PLANE + i, load(planes, i))
+@part
+def draw_task(task: int, spans: Any, planes: Any, states: Any, sizes: Any, inputs: Any, lists: Any, images: Any) -> None:
+    """Draw one tile; `states` keeps its transmittance and stop positions for the backward pass."""
+    tile = lists.tile_order[task]
+    camera, box = tile_box(tile, sizes)
+    clear_planes(planes, box, sizes.extras)
+    blend_tile(planes, spans, tile, box, sizes, inputs, lists)
+    write_tile(planes, camera, box, sizes, images)
+    for i in range(0, 2 * PLANE, LANES):
+        store(states, tile * 2 * PLANE + i, load(planes, i))

@@ -9,11 +9,6 @@ from threading import Lock
 
 import numpy as np
 
-from gemel.services.render import cpu_layout as at
-
-SMALL_FLOATS = 64 * at.LANES
-"""Floats of a worker's small scratch: SH basis, slopes, pixel boxes, staged moments."""
-
 
 class Workspace:
     """Named flat arrays that grow when asked for more than they hold and never shrink."""
@@ -26,13 +21,21 @@ class Workspace:
         held = self._arrays.get(name)
         if held is None or held.size < size:
             grown = max(size + size // 4, 64)
-            held = self._arrays[name] = np.zeros(grown, dtype=dtype)
+            held = self._arrays[name] = _aligned(grown, dtype)
         return held
 
     @property
     def bytes_held(self) -> int:
         """Memory of all arrays."""
         return sum(array.nbytes for array in self._arrays.values())
+
+
+def _aligned(size: int, dtype: type) -> np.ndarray:
+    """Zeros that start on a cache line (64 bytes), so that a splat's record lies in one line."""
+    item = np.dtype(dtype).itemsize
+    raw = np.zeros(size + 64 // item, dtype=dtype)
+    skip = -int(raw.__array_interface__["data"][0]) % 64 // item
+    return raw[skip : skip + size]
 
 
 class Loan:

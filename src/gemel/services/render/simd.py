@@ -140,6 +140,18 @@ def store_field(typing: Any, array: Any, first: Any, count: Any, stride: Any, of
 
 
 @intrinsic
+def store_truncated(typing: Any, pointer: Any, index: Any, value: Any) -> Any:
+    """Write eight values, truncated to int32, to an int32 pointer."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = builder.bitcast(builder.gep(args[0], [args[1]]), _INTEGERS.as_pointer())
+        builder.store(builder.fptosi(args[2], _INTEGERS), place, align=4)
+        return context.get_dummy_value()
+
+    return types.void(pointer, types.intp, value), codegen
+
+
+@intrinsic
 def splat(typing: Any, value: Any) -> Any:
     """One float32 in all lanes."""
 
@@ -214,6 +226,29 @@ def lane_sum(typing: Any, value: Any) -> Any:
     return types.float32(vector), codegen
 
 
+def _pairwise(builder: Any, a: Any, b: Any, step: int) -> Any:
+    """One step of transposing while adding: lane i of the result holds two halves of a (bit clear) or b (bit set)."""
+    low = [i if not i & step else LANES + i - step for i in range(LANES)]
+    high = [i + step if not i & step else LANES + i for i in range(LANES)]
+    parts = (builder.shuffle_vector(a, b, ir.Constant(_INTEGERS, order)) for order in (low, high))
+    return builder.fadd(*parts)
+
+
+@intrinsic
+def lane_sums(typing: Any, values: Any) -> Any:
+    """Eight vectors in, one out: lane k holds the sum of vector k. Three steps of adding pairs, no separate sums."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        rows = [builder.extract_value(args[0], k) for k in range(LANES)]
+        step = 1
+        while len(rows) > 1:
+            rows = [_pairwise(builder, rows[2 * k], rows[2 * k + 1], step) for k in range(len(rows) // 2)]
+            step *= 2
+        return rows[0]
+
+    return vector(values), codegen
+
+
 @intrinsic
 def square_root(typing: Any, value: Any) -> Any:
     """Square root, of a float or of each lane."""
@@ -261,10 +296,24 @@ def split_power(typing: Any, value: Any) -> Any:
 
 
 @intrinsic
-def atomic_take(typing: Any, counter: Any, amount: Any) -> Any:
-    """Add to counter[0] and return what was there before, safely between threads."""
+def prefetch(typing: Any, pointer: Any, index: Any) -> Any:
+    """Ask for the cache line of pointer[index]; harmless wherever it points."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.atomic_rmw("add", args[0], args[1], "seq_cst")
+        byte = builder.bitcast(builder.gep(args[0], [args[1]]), ir.IntType(8).as_pointer())
+        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), _I32, _I32, _I32])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        builder.call(function, [byte, ir.Constant(_I32, 0), ir.Constant(_I32, 3), ir.Constant(_I32, 1)])
+        return context.get_dummy_value()
 
-    return types.int64(counter, types.int64), codegen
+    return types.void(pointer, types.int64), codegen
+
+
+@intrinsic
+def atomic_take(typing: Any, counter: Any, index: Any, amount: Any) -> Any:
+    """Add to counter[index] (int64) and return what was there before, safely between threads."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.atomic_rmw("add", builder.gep(args[0], [args[1]]), args[2], "seq_cst")
+
+    return types.int64(counter, types.int64, types.int64), codegen
