@@ -118,22 +118,22 @@ def _check_cameras(request: RenderRequest) -> None:
             "Intrinsics or Ts_camera_world hold NaN or infinity: expected finite cameras.",
             remedy="look for the step that produced them, often a learning rate that is too high",
         )
-    for camera, (fx, fy, _, _) in enumerate(intrinsics.tolist()):
-        if fx <= 0.0 or fy <= 0.0:
-            raise ConfigError(
-                f"Camera {camera} has focal lengths fx = {fx:g}, fy = {fy:g} px: expected both above zero.",
-                remedy="give the intrinsics as fx, fy, cx, cy in pixels",
-            )
-    for camera, T in enumerate(Ts):
-        if not _is_rigid(T):
-            raise ConfigError(
-                f"Ts_camera_world of camera {camera} is not a rigid transform:\n{T}",
-                remedy="give 4x4 matrices that map world to camera: rotation without scale, mirror or shear",
-            )
+    for camera in np.flatnonzero((intrinsics[:, :2] <= 0.0).any(axis=1))[:1].tolist():
+        fx, fy = intrinsics[camera, :2].tolist()
+        raise ConfigError(
+            f"Camera {camera} has focal lengths fx = {fx:g}, fy = {fy:g} px: expected both above zero.",
+            remedy="give the intrinsics as fx, fy, cx, cy in pixels",
+        )
+    for camera in np.flatnonzero(~_are_rigid(Ts))[:1].tolist():
+        raise ConfigError(
+            f"Ts_camera_world of camera {camera} is not a rigid transform:\n{Ts[camera]}",
+            remedy="give 4x4 matrices that map world to camera: rotation without scale, mirror or shear",
+        )
 
 
-def _is_rigid(T: Any) -> bool:
-    """Rotation within 1 %, right-handed, last row 0 0 0 1."""
-    R = T[:3, :3]
-    error = float(np.abs(R @ R.T - np.eye(3)).max())
-    return error < 1e-2 and float(np.cross(R[0], R[1]) @ R[2]) > 0 and T[3].tolist() == [0.0, 0.0, 0.0, 1.0]
+def _are_rigid(Ts: np.ndarray) -> np.ndarray:
+    """Per camera: rotation within 1 %, right-handed, last row 0 0 0 1."""
+    R = Ts[:, :3, :3]
+    error = np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2), initial=0.0)
+    is_rigid: np.ndarray = (error < 1e-2) & (np.linalg.det(R) > 0) & (Ts[:, 3] == (0.0, 0.0, 0.0, 1.0)).all(axis=1)
+    return is_rigid

@@ -5,7 +5,6 @@ This file's whole point is to join torch and the kernels, so it imports torch at
 
 from typing import Any
 
-import numpy as np
 import torch  # noqa: TID253 - the adapter between torch and the kernels
 from torch import Tensor  # noqa: TID253
 
@@ -17,6 +16,7 @@ from gemel.services.render.cpu_frame import differentiate, draw
 from gemel.services.render.cpu_layout import Images, Inputs, Outputs, Sizes
 from gemel.services.render.cpu_threads import usable_cores
 from gemel.services.render.cpu_workspace import Shelf
+from gemel.services.render.simd_memory import address
 from gemel.services.render.renderer import Rendering, RenderRequest
 
 
@@ -30,7 +30,7 @@ class RendererCpu:
         self.thread_count = usable_cores() if thread_count is None else thread_count
         if self.thread_count < 1:
             raise ConfigError(f"thread_count is {thread_count}: expected at least 1.", remedy="leave it out")
-        self._shelf = Shelf()
+        self.shelf = Shelf()
 
     def render(self, request: RenderRequest) -> Rendering:
         """Draw every camera of the request in one pass."""
@@ -47,12 +47,8 @@ class RendererCpu:
         return Rendering(*images)
 
 
-def _flat(tensor: Tensor | None) -> np.ndarray:
-    """The tensor's memory as a flat array, copied only if it is not contiguous."""
-    if tensor is None:
-        return np.zeros(0, dtype=np.float32)
-    flat: np.ndarray = tensor.detach().contiguous().numpy().reshape(-1)
-    return flat
+NAMES = ("means", "quats", "scales", "covariances", "opacities", "sh", "extras")
+"""The per-Gaussian tensors, in the order of _Draw's arguments."""
 
 
 def _sizes(request: RenderRequest, workers: int) -> Sizes:
@@ -73,23 +69,16 @@ def _sizes(request: RenderRequest, workers: int) -> Sizes:
     )
 
 
-def _inputs(request: RenderRequest, cameras: np.ndarray) -> Inputs:
-    return Inputs(
-        means=_flat(request.means),
-        quats=_flat(request.quats),
-        scales=_flat(request.scales),
-        covariances=_flat(request.covariances),
-        opacities=_flat(request.opacities),
-        sh=_flat(request.sh),
-        extras=_flat(request.extras),
-        cameras=cameras.reshape(-1),
-        dilation_px2=float(request.dilation_px2),
-        near_m=float(request.near_m),
-    )
+def _addresses(tensors: tuple[Tensor | None, ...]) -> list[int]:
+    return [0 if tensor is None else tensor.data_ptr() for tensor in tensors]
 
 
 class _Draw(torch.autograd.Function):
-    """Forward and backward of one call; what is not a tensor travels on the context."""
+    """Forward and backward of one call; what is not a tensor travels on the context.
+
+    The frame holds addresses of the inputs and images, so the context keeps those tensors alive (saved by autograd,
+    which also notices when somebody changes them in place before the backward pass).
+    """
 
     @staticmethod
     def forward(ctx: Any, renderer: RendererCpu, request: RenderRequest, *tensors: Tensor | None) -> tuple[Tensor, ...]:
@@ -98,28 +87,27 @@ class _Draw(torch.autograd.Function):
         results = (
             torch.empty((*shape, 3)), torch.empty(shape), torch.empty(shape), torch.empty((*shape, sizes.extras)),
         )  # fmt: skip
-        if sizes.gaussians == 0 or sizes.cameras == 0:
-            ctx.frame, ctx.request = None, request
-            return tuple(result.zero_() for result in results)
-        poses, intrinsics = request.Ts_camera_world.detach().numpy(), request.intrinsics.detach().numpy()
-        cameras = pack_cameras(poses, intrinsics, request.width, request.height)
-        images = Images(*(_flat(result) for result in results))
-        ctx.frame = draw(sizes, _inputs(request, cameras), images, renderer._shelf.borrow())
-        ctx.request = request
+        held = tuple(None if tensor is None else tensor.contiguous() for tensor in tensors)
+        ctx.frame, ctx.has_gaussians = None, sizes.gaussians > 0 and sizes.cameras > 0
+        if ctx.has_gaussians:
+            poses, intrinsics = held[-2].numpy(), held[-1].numpy()  # type: ignore[union-attr]
+            ctx.cameras = pack_cameras(poses, intrinsics, request.width, request.height)
+            settings = (address(ctx.cameras), float(request.dilation_px2), float(request.near_m))
+            inputs = Inputs(*_addresses(held[:-2]), *settings)
+            ctx.frame = draw(sizes, inputs, Images(*_addresses(results)), renderer.shelf.borrow())
+        else:
+            for result in results:
+                result.zero_()
+        ctx.save_for_backward(*held, *results)
         return results
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        request, frame = ctx.request, ctx.frame
-        names = ("means", "quats", "scales", "covariances", "opacities", "sh", "extras")
-        given = {name: getattr(request, name) for name in names}
-        if frame is None:
-            cameras = (torch.zeros_like(request.Ts_camera_world), torch.zeros_like(request.intrinsics))
-            return (None, None, *(None if t is None else torch.zeros_like(t) for t in given.values()), *cameras)
-        results = {name: None if t is None else torch.empty(t.shape) for name, t in given.items()}
-        outputs = Outputs(**{name: _flat(result) for name, result in results.items()})
-        sums = differentiate(frame, Images(*(_flat(g) for g in gradients)), outputs)
-        d_poses, d_intrinsics = camera_gradients(
-            sums, request.Ts_camera_world.detach().numpy(), request.intrinsics.detach().numpy()
-        )
-        return (None, None, *results.values(), torch.from_numpy(d_poses), torch.from_numpy(d_intrinsics))
+        held = ctx.saved_tensors[: len(NAMES) + 2]
+        if not ctx.has_gaussians:
+            return (None, None, *(None if tensor is None else torch.zeros_like(tensor) for tensor in held))
+        results = tuple(None if tensor is None else torch.empty_like(tensor) for tensor in held[: len(NAMES)])
+        solid = tuple(gradient.contiguous() for gradient in gradients)
+        sums = differentiate(ctx.frame, Images(*_addresses(solid)), Outputs(*_addresses(results)))
+        poses, intrinsics = camera_gradients(sums, held[-2].numpy(), held[-1].numpy())
+        return (None, None, *results, torch.from_numpy(poses), torch.from_numpy(intrinsics))

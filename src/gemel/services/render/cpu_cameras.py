@@ -17,14 +17,14 @@ def pack_cameras(
     fx, fy, cx, cy = intrinsics.T
     packed[:, 16], packed[:, 17] = -(cx + 0.15 * width) / fx, (1.15 * width - cx) / fx
     packed[:, 18], packed[:, 19] = -(cy + 0.15 * height) / fy, (1.15 * height - cy) / fy
-    packed[:, 20:23] = centres(Ts_camera_world)
+    packed[:, 20:23] = centres(Ts_camera_world, np.linalg.inv(Ts_camera_world[:, :3, :3].astype(np.float64)))
     return packed
 
 
-def centres(Ts_camera_world: Float[np.ndarray, "c 4 4"]) -> Float[np.ndarray, "c 3"]:
-    """Camera centres in the world [m]."""
-    T = Ts_camera_world.astype(np.float64)
-    return -np.linalg.solve(T[:, :3, :3], T[:, :3, 3:])[:, :, 0]
+def centres(Ts_camera_world: Float[np.ndarray, "c 4 4"], inverses: Float[np.ndarray, "c 3 3"]) -> Float[np.ndarray, "c 3"]:
+    """Camera centres in the world [m], given the inverses of the rotations."""
+    centre: np.ndarray = -(inverses @ Ts_camera_world[:, :3, 3:])[:, :, 0]
+    return centre
 
 
 def camera_gradients(
@@ -37,13 +37,13 @@ def camera_gradients(
     The centre is -R^-1 t, hence dL/dt = -R^-T g and dL/dR = -(R^-T g) centre^T.
     """
     T = Ts_camera_world.astype(np.float64)
+    inverses = np.linalg.inv(T[:, :3, :3])
     gradient = np.zeros_like(T)
     gradient[:, :3, :3] = sums[:, :9].reshape(-1, 3, 3)
     gradient[:, :3, 3] = sums[:, 9:12]
     dA = gradient[:, :3] @ T[:, :3].transpose(0, 2, 1)
-    fx, fy = intrinsics[:, 0].astype(np.float64), intrinsics[:, 1].astype(np.float64)
-    d_intrinsics = np.stack([dA[:, 0, 0] / fx, dA[:, 1, 1] / fy, dA[:, 0, 2] / fx, dA[:, 1, 2] / fy], axis=-1)
-    pull = -np.linalg.solve(T[:, :3, :3].transpose(0, 2, 1), sums[:, 12:15, None].astype(np.float64))[:, :, 0]
+    d_intrinsics = dA[:, (0, 1, 0, 1), (0, 1, 2, 2)] / intrinsics[:, (0, 1, 0, 1)]
+    pull = -(sums[:, None, 12:15] @ inverses)[:, 0]
     gradient[:, :3, 3] += pull
-    gradient[:, :3, :3] += pull[:, :, None] * centres(Ts_camera_world)[:, None, :]
+    gradient[:, :3, :3] += pull[:, :, None] * centres(T, inverses)[:, None, :]
     return gradient.astype(np.float32), d_intrinsics.astype(np.float32)

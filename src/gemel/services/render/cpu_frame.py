@@ -1,4 +1,4 @@
-"""One call of the CPU renderer on numpy arrays, forward and backward: memory and the order of the kernels. No torch."""
+"""One call of the CPU renderer, forward and backward: memory and the order of the kernels. Addresses only, no torch."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -7,17 +7,19 @@ import numpy as np
 
 from gemel.services.render import cpu_layout as at
 from gemel.services.render.checks import not_finite
-from gemel.services.render.cpu_kernels import draw_kernel, gradient_kernel, list_kernel
+from gemel.services.render.cpu_kernels import COUNT, PROJECT, SORT, forward_kernel, gradient_kernel
 from gemel.services.render.cpu_layout import Images, Inputs, Lists, Outputs, Sizes
-from gemel.services.render.cpu_phases import CONTROL
+from gemel.services.render.cpu_phases import CONTROL, STRIDE
 from gemel.services.render.cpu_threads import run_with_helpers
 from gemel.services.render.cpu_tiles import BUCKETS
 from gemel.services.render.cpu_workspace import Loan, Workspace
-from gemel.services.render.simd_memory import address, addresses
+from gemel.services.render.simd_memory import address
 
-SMALL_FLOATS = 64 * at.LANES
-"""Floats of a worker's small scratch: SH basis, slopes, pixel boxes, staged moments."""
+SMALL_FLOATS = 160 * at.LANES
+"""Floats of a worker's small scratch: SH basis, slopes, pixel boxes, staged moments, SH coefficients, their gradients."""
 CHECKED = ("means", "covariances", "quats", "scales", "opacities", "sh", "extras")
+BYTES = 4
+"""All buffers but two hold items of four bytes."""
 
 
 class Scratch(NamedTuple):
@@ -29,62 +31,73 @@ class Scratch(NamedTuple):
     spans: int
     planes: int
     sums: int
+    stride: int
+    """Items from one worker's histogram to the next one's."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """What a backward pass needs of its forward pass. The arrays keep the memory alive that the addresses name."""
+    """What a backward pass needs of its forward pass. The owner of the inputs and images keeps them alive."""
 
     sizes: Sizes
     inputs: Inputs
     images: Images
-    lists_at: Lists
+    lists: Lists
     scratches: tuple[Scratch, ...]
+    states: int
     entry_count: int
     loan: Loan
 
 
 def draw(sizes: Sizes, inputs: Inputs, images: Images, loan: Loan) -> Frame:
     """Fill the images; at least one Gaussian and one camera."""
-    workspace = loan.workspace
+    workspace, tiles = loan.workspace, _tile_count(sizes)
     lists = _make_lists(sizes, workspace)
-    histograms = workspace.array("histograms", sizes.workers * _padded(_tile_count(sizes)), np.int32)
-    histograms.fill(0)
-    scratches = tuple(_make_scratch(sizes, workspace, worker) for worker in range(sizes.workers))
-    report = np.zeros(1 + len(CHECKED), dtype=np.int64)
-    control = np.zeros(CONTROL, dtype=np.int64)
-    inputs_at, lists_at = addresses(inputs), addresses(lists)
-    rest = ((address(histograms), _padded(_tile_count(sizes))), sizes, inputs_at, lists_at)
-    at_control, at_report = address(control), address(report)
-    run_with_helpers(sizes.workers, lambda w: list_kernel(at_control, at_report, scratches[w], *rest), (control, report))
+    scratches = _make_scratches(sizes, workspace)
+    states = workspace.room("states", BYTES * tiles * 2 * at.PLANE)
+    control, report = np.zeros(CONTROL, dtype=np.int64), np.zeros(1 + len(CHECKED), dtype=np.int64)
+    for _ in range(2):
+        room = workspace.bytes_of("entries") // (2 * BYTES)
+        rest = ((scratches[0].histogram, states, room), sizes, inputs, lists, images)
+        _run_forward(sizes.workers, control, report, scratches, rest)
+        if report[0] <= room:
+            break
+        lists = lists._replace(entries=workspace.room("entries", 2 * BYTES * int(report[0])))
+        control[:] = 0
+        control[[p * STRIDE + k for p in (PROJECT, SORT, COUNT) for k in (0, 8)]] = 1 << 40
     for name, is_bad in zip(CHECKED, report[1:].tolist(), strict=True):
         if is_bad:
             raise not_finite(name)
-    lists_at = lists_at._replace(entries=address(workspace.array("entries", 2 * int(report[0]), np.int32)))
-    states = address(workspace.array("states", _tile_count(sizes) * 2 * at.PLANE))
-    drawing = (states, sizes, inputs_at, lists_at, addresses(images))
-    run_with_helpers(sizes.workers, lambda w: draw_kernel(at_control, scratches[w], *drawing), (control, images))
-    return Frame(sizes, inputs, images, lists_at, scratches, int(report[0]), loan)
+    return Frame(sizes, inputs, images, lists, scratches, states, int(report[0]), loan)
+
+
+def _run_forward(
+    workers: int, control: np.ndarray, report: np.ndarray, scratches: tuple[Scratch, ...], rest: tuple[object, ...]
+) -> None:
+    control_at, report_at = address(control), address(report)
+    run_with_helpers(
+        workers, lambda worker: forward_kernel(control_at, report_at, scratches[worker], *rest), (control, report)
+    )
 
 
 def differentiate(frame: Frame, gradients: Images, outputs: Outputs) -> np.ndarray:
     """Fill the Gaussians' gradients from those of the images; returns the cameras' sums (c, 16)."""
     sizes, workspace = frame.sizes, frame.loan.workspace
-    slots = workspace.array("slots", frame.entry_count * sizes.slot)
-    hits = workspace.array("hits", frame.entry_count, np.uint8)
+    slots = workspace.room("slots", BYTES * frame.entry_count * sizes.slot)
+    hits = workspace.room("hits", frame.entry_count)
     chunks = -(-sizes.gaussians // at.CHUNK)
-    partials = workspace.array("partials", chunks * sizes.cameras * at.CAMERA_SUMS)
+    sum_count = chunks * sizes.cameras * at.CAMERA_SUMS
+    partials = workspace.room("partials", BYTES * sum_count)
     control = np.zeros(CONTROL, dtype=np.int64)
-    pictures = (addresses(frame.images), addresses(gradients))
-    flow = (address(slots), address(hits), address(partials))
-    states = address(workspace.array("states", 0))
-    rest = (states, sizes, addresses(frame.inputs), frame.lists_at, pictures, flow, addresses(outputs))
-    at_control = address(control)
+    pictures, flow = (frame.images, gradients), (slots, hits, partials)
+    rest = (frame.states, sizes, frame.inputs, frame.lists, pictures, flow, outputs)
+    control_at = address(control)
     run_with_helpers(
-        sizes.workers, lambda w: gradient_kernel(at_control, frame.scratches[w], *rest), (control, frame, outputs)
+        sizes.workers, lambda worker: gradient_kernel(control_at, frame.scratches[worker], *rest), (control, frame)
     )
-    used = partials[: chunks * sizes.cameras * at.CAMERA_SUMS]
-    return used.reshape(chunks, sizes.cameras, at.CAMERA_SUMS).sum(axis=0, dtype=np.float64)
+    parts = workspace.view("partials", sum_count, np.float32).reshape(chunks, sizes.cameras, at.CAMERA_SUMS)
+    sums: np.ndarray = parts.sum(axis=0, dtype=np.float64)
+    return sums
 
 
 def _tile_count(sizes: Sizes) -> int:
@@ -93,43 +106,41 @@ def _tile_count(sizes: Sizes) -> int:
 
 def _make_lists(sizes: Sizes, workspace: Workspace) -> Lists:
     splats, tiles = sizes.gaussians * sizes.cameras, _tile_count(sizes)
-    records = workspace.array("records", splats * at.RECORD)
+    records = workspace.room("records", BYTES * splats * at.RECORD)
     return Lists(
         records=records,
-        rects=workspace.array("rects", splats * 4, np.int32),
-        slot_starts=workspace.array("slot_starts", splats + 1, np.int32),
-        tile_starts=workspace.array("tile_starts", tiles + 1, np.int32),
-        tile_ends=workspace.array("tile_ends", tiles, np.int32),
-        entries=workspace.array("entries", 2, np.int32),
-        tile_order=workspace.array("tile_order", tiles, np.int32),
-        visible=workspace.array("visible", 2 * sizes.cameras, np.int32),
-        keys=workspace.array("keys", 4 * splats, np.uint32),
+        rects=workspace.room("rects", BYTES * splats * 4),
+        slot_starts=workspace.room("slot_starts", BYTES * (splats + 1)),
+        tile_starts=workspace.room("tile_starts", BYTES * (tiles + 1)),
+        entries=workspace.room("entries", 0),
+        tile_order=workspace.room("tile_order", BYTES * tiles),
+        visible=workspace.room("visible", BYTES * 2 * sizes.cameras),
+        keys=workspace.room("keys", BYTES * 4 * splats),
         depth_bits=records,
     )
 
 
-def _make_scratch(sizes: Sizes, workspace: Workspace, worker: int) -> Scratch:
-    """One worker's part of the scratch arrays, padded so that no two workers share a cache line.
+def _make_scratches(sizes: Sizes, workspace: Workspace) -> tuple[Scratch, ...]:
+    """Every worker's part of the scratch buffers, padded so that no two workers share a cache line.
 
-    Without the padding two threads were hardly faster than one.
+    Without the padding two threads were hardly faster than one. Histograms start at zero.
     """
     lengths = {
-        "small": SMALL_FLOATS,
-        "histograms": _tile_count(sizes),
-        "starts": BUCKETS,
-        "spans": at.SPANS,
-        "planes": (10 + sizes.extras) * at.PLANE,
-        "sums": sizes.cameras * at.CAMERA_SUMS * at.LANES,
+        "small": _padded(SMALL_FLOATS),
+        "histograms": _padded(_tile_count(sizes)),
+        "starts": _padded(BUCKETS),
+        "spans": _padded(at.SPANS),
+        "planes": _padded((10 + sizes.extras) * at.PLANE),
+        "sums": _padded(sizes.cameras * at.CAMERA_SUMS * at.LANES),
     }
-    return Scratch(*(_worker_address(sizes, workspace, worker, item) for item in lengths.items()))
+    bases = {name: workspace.room(name, BYTES * sizes.workers * length) for name, length in lengths.items()}
+    workspace.view("histograms", sizes.workers * lengths["histograms"], np.int32).fill(0)
+    return tuple(
+        Scratch(*(bases[name] + BYTES * worker * length for name, length in lengths.items()), lengths["histograms"])
+        for worker in range(sizes.workers)
+    )
 
 
 def _padded(length: int) -> int:
     """Items of four bytes, rounded up to whole pairs of cache lines plus one pair to spare."""
     return -(-length // 32) * 32 + 32
-
-
-def _worker_address(sizes: Sizes, workspace: Workspace, worker: int, item: tuple[str, int]) -> int:
-    name, length = item
-    kind = np.float32 if name in ("small", "planes", "sums") else np.int32
-    return address(workspace.array(name, sizes.workers * _padded(length), kind)) + 4 * worker * _padded(length)

@@ -7,7 +7,7 @@ tuples of addresses (simd_memory.py). `Scratch` addresses one worker's private m
 from typing import Any
 
 from gemel.services.render import cpu_layout as at
-from gemel.services.render.cpu_compile import kernel
+from gemel.services.render.cpu_compile import kernel, part
 from gemel.services.render.cpu_open import open_images, open_inputs, open_lists, open_outputs
 from gemel.services.render.cpu_phases import done, finish, take
 from gemel.services.render.cpu_project import project_task
@@ -22,14 +22,9 @@ TILES, CHUNKS = 0, 1
 CHUNK = at.CHUNK
 
 
-@kernel
-def list_kernel(control: Any, report: Any, scratch: Any, histograms: Any, sizes: Any, inputs: Any, lists: Any) -> None:
-    """First half of the forward pass: project, sort by depth, count.
-
-    report: entry count, then one flag per input that holds values which are not finite.
-    histograms = (address of all workers' histograms, distance between them).
-    """
-    control, report, inputs, lists = counters(control), counters(report), open_inputs(inputs), open_lists(lists)
+@part
+def list_splats(control: Any, report: Any, scratch: Any, histograms: Any, sizes: Any, inputs: Any, lists: Any) -> None:
+    """Project, sort by depth, count."""
     small, histogram, starts = floats(scratch.small), integers(scratch.histogram), integers(scratch.starts)
     tasks = (sizes.gaussians + CHUNK - 1) // CHUNK * sizes.cameras
     task = take(control, PROJECT)
@@ -44,22 +39,21 @@ def list_kernel(control: Any, report: Any, scratch: Any, histograms: Any, sizes:
         done(control, SORT)
         task = take(control, SORT)
     if take(control, COUNT) == 0:
-        report[0] = count_task(sizes, lists, integers(histograms[0]), histograms[1])
+        report[0] = count_task(sizes, lists, integers(histograms), scratch.stride)
         order_tiles(sizes, lists, starts)
         done(control, COUNT)
     finish(control, SORT, sizes.cameras)
     finish(control, COUNT, 1)
 
 
-@kernel
-def draw_kernel(control: Any, scratch: Any, states: Any, sizes: Any, inputs: Any, lists: Any, images: Any) -> None:
-    """Second half of the forward pass: fill the tiles' lists, draw the tiles."""
-    control, inputs, lists, images = counters(control), open_inputs(inputs), open_lists(lists), open_images(images)
-    spans, planes, states = integers(scratch.spans), floats(scratch.planes), floats(states)
+@part
+def draw_splats(control: Any, scratch: Any, states: Any, sizes: Any, inputs: Any, lists: Any, images: Any) -> None:
+    """Fill the tiles' lists, draw the tiles."""
+    spans, planes, ends = integers(scratch.spans), floats(scratch.planes), integers(scratch.histogram)
     bands = min(sizes.workers, sizes.tiles_y)
     task = take(control, FILL)
     while task < bands * sizes.cameras:
-        fill_task(task, bands, sizes, lists)
+        fill_task(task, bands, ends, sizes, lists)
         done(control, FILL)
         task = take(control, FILL)
     finish(control, FILL, bands * sizes.cameras)
@@ -70,6 +64,22 @@ def draw_kernel(control: Any, scratch: Any, states: Any, sizes: Any, inputs: Any
         done(control, DRAW)
         task = take(control, DRAW)
     finish(control, DRAW, tiles)
+
+
+@kernel
+def forward_kernel(
+    control: Any, report: Any, scratch: Any, memory: Any, sizes: Any, inputs: Any, lists: Any, images: Any
+) -> None:
+    """The forward pass. memory = (histograms of all workers, tile states, room for how many entries).
+
+    report: entry count, then one flag per input that holds values which are not finite. If the entries do not fit,
+    nothing is drawn; the caller makes room and calls again with the first phases marked as done.
+    """
+    control, report = counters(control), counters(report)
+    inputs, lists, images = open_inputs(inputs), open_lists(lists), open_images(images)
+    list_splats(control, report, scratch, memory[0], sizes, inputs, lists)
+    if report[0] <= memory[2]:
+        draw_splats(control, scratch, floats(memory[1]), sizes, inputs, lists, images)
 
 
 @kernel

@@ -9,7 +9,6 @@ run over the tile's right edge.
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float32, Int32, UInt32
 
 TILE_WIDTH = 32
 TILE_HEIGHT = 16
@@ -70,51 +69,71 @@ class Sizes(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """What is drawn, as flat contiguous arrays."""
+    """What is drawn: addresses of contiguous float32 arrays (in kernels: pointers), and two settings."""
 
-    means: Float32[np.ndarray, "n3"]
-    quats: Float32[np.ndarray, "n4"]
-    scales: Float32[np.ndarray, "n3"]
-    covariances: Float32[np.ndarray, "n9"]
-    opacities: Float32[np.ndarray, "n"]
-    sh: Float32[np.ndarray, "n_k_3"]
-    extras: Float32[np.ndarray, "n_e"]
-    cameras: Float32[np.ndarray, "c_24"]
+    means: int
+    """(n, 3)"""
+    quats: int
+    """(n, 4)"""
+    scales: int
+    """(n, 3)"""
+    covariances: int
+    """(n, 3, 3)"""
+    opacities: int
+    """(n,)"""
+    sh: int
+    """(n, k, 3)"""
+    extras: int
+    """(n, e)"""
+    cameras: int
+    """(c, 24)"""
     dilation_px2: float
     near_m: float
 
 
 class Lists(NamedTuple):
-    """Which splats each tile meets, front to back."""
+    """Which splats each tile meets, front to back; addresses (in kernels: pointers). s splats, t tiles, p entries."""
 
-    records: Float32[np.ndarray, "s_16"]
-    rects: Int32[np.ndarray, "s_4"]  # tiles: x first, y first, x end, y end; empty if not visible
-    slot_starts: Int32[np.ndarray, "s1"]  # first gradient slot of each splat
-    tile_starts: Int32[np.ndarray, "t1"]  # first entry of each tile
-    tile_ends: Int32[np.ndarray, "t"]  # end of each tile's list
-    entries: Int32[np.ndarray, "p2"]  # splat, slot
-    tile_order: Int32[np.ndarray, "t"]  # tiles, fullest first
-    visible: Int32[np.ndarray, "c2"]  # of each camera: how many splats are visible, where their sorted keys begin
-    keys: UInt32[np.ndarray, "s4"]  # (depth bits, splat) of each splat, twice, to sort back and forth
-    depth_bits: UInt32[np.ndarray, "s_16"]  # the records, seen as integers
+    records: int
+    """float32 (s, 16)"""
+    rects: int
+    """int32 (s, 4): tiles x first, y first, x end, y end; all zero if not visible."""
+    slot_starts: int
+    """int32 (s + 1,): first gradient slot of each splat."""
+    tile_starts: int
+    """int32 (t + 1,): first entry of each tile."""
+    entries: int
+    """int32 (p, 2): splat, slot."""
+    tile_order: int
+    """int32 (t,): tiles, fullest first."""
+    visible: int
+    """int32 (c, 2): how many splats are visible, where their sorted keys begin."""
+    keys: int
+    """uint32 (2, s, 2): depth bits and splat, twice, to sort back and forth."""
+    depth_bits: int
+    """The records, seen as uint32."""
 
 
 class Images(NamedTuple):
-    """Images of all cameras, or gradients of them, flat."""
+    """Images of all cameras, or gradients of them: addresses of contiguous float32 arrays (in kernels: pointers)."""
 
-    colour: Float32[np.ndarray, "c_h_w_3"]
-    alpha: Float32[np.ndarray, "c_h_w"]
-    depth: Float32[np.ndarray, "c_h_w"]
-    extras: Float32[np.ndarray, "c_h_w_e"]
+    colour: int
+    """(c, h, w, 3)"""
+    alpha: int
+    """(c, h, w)"""
+    depth: int
+    """(c, h, w)"""
+    extras: int
+    """(c, h, w, e)"""
 
 
 class Outputs(NamedTuple):
-    """Gradients of the Gaussians, flat; those that do not apply are empty."""
+    """Gradients of the Gaussians: addresses of float32 arrays (in kernels: pointers); 0 where one does not apply."""
 
-    means: Float32[np.ndarray, "n3"]
-    quats: Float32[np.ndarray, "n4"]
-    scales: Float32[np.ndarray, "n3"]
-    covariances: Float32[np.ndarray, "n9"]
-    opacities: Float32[np.ndarray, "n"]
-    sh: Float32[np.ndarray, "n_k_3"]
-    extras: Float32[np.ndarray, "n_e"]
+    means: int
+    quats: int
+    scales: int
+    covariances: int
+    opacities: int
+    sh: int
+    extras: int

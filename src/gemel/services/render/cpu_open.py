@@ -23,7 +23,7 @@ def open_lists(at: Any) -> Any:
     """Pointers of the tile lists."""
     return Lists(
         floats(at.records), integers(at.rects), integers(at.slot_starts), integers(at.tile_starts),
-        integers(at.tile_ends), integers(at.entries), integers(at.tile_order), integers(at.visible), unsigned(at.keys),
+        integers(at.entries), integers(at.tile_order), integers(at.visible), unsigned(at.keys),
         unsigned(at.depth_bits),
     )  # fmt: skip
 

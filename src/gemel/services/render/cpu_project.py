@@ -22,7 +22,7 @@ from gemel.services.render.simd import (
     split_power,
     square_root,
     store,
-    store_field,
+    store_fields,
 )
 
 minimum, maximum = simd_operators.minimum, simd_operators.maximum
@@ -116,38 +116,26 @@ def log2_above(value: Any) -> Any:
 
 
 @part
-def write_shape(records: Any, s: int, end: int, mean: Any, cov: Any, inverse_det: Any, opacity: Any) -> Any:
-    """Fill the geometric fields of eight records; returns half width and half height [px] of the visible ellipse."""
+def shape_fields(mean: Any, cov: Any, inverse_det: Any, opacity: Any) -> Any:
+    """The first eleven fields of eight records and the half width [px] of the visible ellipses."""
     xx, xy, yy = cov
     k = HALF_LOG2E * inverse_det
     limit = log2_above(maximum(opacity * np.float32(255.0), np.float32(1e-6)))
-    half_width = square_root(maximum(limit * xx * np.float32(1.0 / HALF_LOG2E), ZERO))
-    half_height = square_root(maximum(limit * yy * np.float32(1.0 / HALF_LOG2E), ZERO))
-    store_field(records, s, end, RECORD, at.MEAN_X, mean[0])
-    store_field(records, s, end, RECORD, at.MEAN_Y, mean[1])
-    store_field(records, s, end, RECORD, at.CONIC_A, k * yy)
-    store_field(records, s, end, RECORD, at.CONIC_B, -(k + k) * xy)
-    store_field(records, s, end, RECORD, at.CONIC_C, k * xx)
-    store_field(records, s, end, RECORD, at.OPACITY, opacity)
-    store_field(records, s, end, RECORD, at.LIMIT, limit)
-    store_field(records, s, end, RECORD, at.SLOPE, xy / yy)
-    store_field(records, s, end, RECORD, at.ROW_C, HALF_LOG2E / yy)
-    store_field(records, s, end, RECORD, at.INVERSE_A, ONE / (k * yy))
-    store_field(records, s, end, RECORD, at.HALF_HEIGHT, half_height)
-    return half_width, half_height
+    area = maximum(limit * np.float32(1.0 / HALF_LOG2E), ZERO)
+    a, inverse_yy = k * yy, ONE / yy
+    low = (mean[0], mean[1], a, -(k + k) * xy, k * xx, opacity, limit, xy * inverse_yy)
+    high = (HALF_LOG2E * inverse_yy, ONE / a, square_root(area * yy))
+    return low, high, square_root(area * xx)
 
 
 @part
-def write_colour(small: Any, records: Any, place: Any, sizes: Any, inputs: Any, mean: Any) -> None:
-    """Evaluate eight Gaussians' colours as this camera sees them. place = (camera, first Gaussian, splat, end)."""
-    camera, g, s, end = place
+def colour_fields(small: Any, camera: int, g: int, sizes: Any, inputs: Any, mean: Any) -> Any:
+    """Eight Gaussians' colours as this camera sees them."""
     d = ewa.minus(mean, read_centre(inputs.cameras, camera))
     inverse = ONE / square_root(maximum(ewa.dot(d, d), np.float32(1e-24)))
     cpu_sh.write_basis(small, sizes.coefficients, ewa.scaled(inverse, d))
     r, gr, b = cpu_sh.colour(small, inputs.sh, g, sizes.gaussians, sizes.coefficients)
-    store_field(records, s, end, RECORD, at.RED, maximum(r, ZERO))
-    store_field(records, s, end, RECORD, at.GREEN, maximum(gr, ZERO))
-    store_field(records, s, end, RECORD, at.BLUE, maximum(b, ZERO))
+    return maximum(r, ZERO), maximum(gr, ZERO), maximum(b, ZERO)
 
 
 @part
@@ -206,14 +194,14 @@ def project_block(small: Any, histogram: Any, camera: int, g: int, sizes: Any, i
         write_rects(small, histogram, lists, sizes, camera, s, min(LANES, n - g), 0)
         return
     pixel = (view[2][0] * p[0] * inverse_z + view[2][2], view[2][1] * p[1] * inverse_z + view[2][3])
-    half_width, half_height = write_shape(lists.records, s, end, pixel, cov, ONE / after, opacity)
-    is_visible = is_visible & write_boxes(small, sizes, pixel, half_width, half_height)
+    low, high, half_width = shape_fields(pixel, cov, ONE / after, opacity)
+    is_visible = is_visible & write_boxes(small, sizes, pixel, half_width, high[2])
     bits = lane_bits(is_visible)
     write_rects(small, histogram, lists, sizes, camera, s, min(LANES, n - g), bits)
     if bits != 0:
-        store_field(lists.records, s, end, RECORD, at.DEPTH, p[2])
-        store_field(lists.records, s, end, RECORD, at.COMPENSATION, factor)
-        write_colour(small, lists.records, (camera, g, s, end), sizes, inputs, mean)
+        colours = colour_fields(small, camera, g, sizes, inputs, mean)
+        store_fields(lists.records, s, end, RECORD, 0, low)
+        store_fields(lists.records, s, end, RECORD, LANES, high + (p[2],) + colours + (factor,))
 
 
 @part

@@ -28,6 +28,7 @@ from gemel.services.render.simd import (
     lane_sum,
     load,
     load_field,
+    load_fields,
     select,
     splat,
     square_root,
@@ -63,31 +64,28 @@ def stage_moments(small: Any, s: int, lanes: int, g: int, sizes: Any, lists: Any
 
 
 @part
-def staged(small: Any, field: int) -> Any:
-    """One field of the eight staged moments."""
-    return load_field(small, STAGE // MOMENTS, 1 << 40, MOMENTS, field)
-
-
-@part
 def read_moments(small: Any) -> Any:
-    """(sum s, s dx, s dy, s dx^2, s dx dy, s dy^2)."""
-    return staged(small, 0), staged(small, 1), staged(small, 2), staged(small, 3), staged(small, 4), staged(small, 5)
+    """The staged sums of eight splats: fields 0 to 7 (s, s dx, s dy, s dx^2, s dx dy, s dy^2, depth, red) and 8 to 15."""
+    first, end = STAGE // MOMENTS, STAGE // MOMENTS + LANES
+    return load_fields(small, first, end, MOMENTS, 0), load_fields(small, first, end, MOMENTS, LANES)
 
 
 @part
-def colour_gradient(small: Any, camera: int, g: int, sizes: Any, inputs: Any, lists: Any, mean: Any, out: Any) -> Any:
-    """Gradients of the SH coefficients (into out) and of the view direction's end points; returns dL/dmean."""
-    n = sizes.gaussians
+def colour_gradient(small: Any, place: Any, sizes: Any, inputs: Any, lists: Any, mean: Any, slopes: Any, out: Any) -> Any:
+    """Gradients of the SH coefficients (into out) and of the view direction's end points; returns dL/dmean.
+
+    place = (camera, first Gaussian, whether this is the first camera that hit); slopes = dL/d(red, green, blue).
+    """
+    n, (camera, g, is_first) = sizes.gaussians, place
     s, end = camera * n + g, (camera + 1) * n
     for channel in range(3):
         is_lit = load_field(lists.records, s, end, RECORD, at.RED + channel) > ZERO
-        slope = select(is_lit, staged(small, at.M_RED + channel), splat(ZERO))
-        store(small, SLOPES + (16 + channel) * LANES, slope)
+        store(small, SLOPES + (16 + channel) * LANES, select(is_lit, slopes[channel], splat(ZERO)))
     d = ewa.minus(mean, read_centre(inputs.cameras, camera))
     inverse = ONE / square_root(maximum(ewa.dot(d, d), np.float32(1e-24)))
     unit = ewa.scaled(inverse, d)
     cpu_sh.write_basis(small, sizes.coefficients, unit)
-    cpu_sh.coefficient_gradient(small, SLOPES, (g, n, sizes.coefficients), inputs.sh, out, camera == 0)
+    cpu_sh.coefficient_gradient(small, SLOPES, (g, n, sizes.coefficients), inputs.sh, out, is_first)
     if sizes.coefficients == 1:
         return splat(ZERO), splat(ZERO), splat(ZERO)
     slope = cpu_sh.direction_gradient(small, SLOPES, unit, sizes.coefficients)
@@ -138,19 +136,24 @@ def add_camera_sums(sums: Any, camera: int, mean: Any, dp: Any, rows: Any, d_cen
 
 
 @part
-def camera_gradient(small: Any, sums: Any, camera: int, g: int, sizes: Any, inputs: Any, lists: Any, outputs: Any) -> Any:
-    """One camera's share of eight Gaussians' gradients: dL/dmean, dL/dopacity, nine shape gradients, dL/dscales."""
-    n = sizes.gaussians
+def camera_gradient(small: Any, sums: Any, place: Any, sizes: Any, inputs: Any, lists: Any, outputs: Any) -> Any:
+    """One camera's share of eight Gaussians' gradients: dL/dmean, dL/dopacity, nine shape gradients, dL/dscales.
+
+    place = (camera, first Gaussian, whether this is the first camera that hit).
+    """
+    n, (camera, g, _) = sizes.gaussians, place
     view = read_camera(inputs.cameras, camera)
     mean = read_vector(inputs.means, g, n)
     p = to_camera(view, mean)
     inverse_z = ONE / select(p[2] >= inputs.near_m, p[2], splat(ONE))
     j0, j1, u, v = ewa.world_jacobian(view, p, inverse_z)
-    moments = read_moments(small)
+    low, high = read_moments(small)
+    moments = (low[at.M_1], low[at.M_X], low[at.M_Y], low[at.M_XX], low[at.M_XY], low[at.M_YY])
     d_j0, d_j1, mx, my, nine, d_scales = shape_gradient(inputs, g, sizes, moments, j0, j1)
-    flow = (d_j0, d_j1, mx, my, staged(small, at.M_DEPTH))
+    flow = (d_j0, d_j1, mx, my, low[at.M_DEPTH])
     dp, row0, row1, row2 = ewa.jacobian_gradient(view, p, inverse_z, (j0, j1, u, v), flow)
-    d_view = colour_gradient(small, camera, g, sizes, inputs, lists, mean, outputs.sh)
+    slopes = (low[at.M_RED], high[at.M_GREEN - LANES], high[at.M_BLUE - LANES])
+    d_view = colour_gradient(small, place, sizes, inputs, lists, mean, slopes, outputs.sh)
     add_camera_sums(sums, camera, mean, dp, (row0, row1, row2), d_view)
     rows = view[0]
     d_mean = ewa.plus(ewa.scaled(dp[0], rows[0]), ewa.scaled(dp[1], rows[1]))
@@ -203,11 +206,15 @@ def block_gradient(small: Any, sums: Any, g: int, sizes: Any, inputs: Any, lists
     zero = splat(ZERO)
     none = (zero, zero, zero)
     total = (none, zero, (none, none, none), none)
-    for i in range(3 * sizes.coefficients * g, 3 * sizes.coefficients * (g + lanes)):
-        outputs.sh[i] = ZERO
+    is_first = True
     for camera in range(sizes.cameras):
         if stage_moments(small, camera * n + g, lanes, g, sizes, lists, flow[0], flow[1], outputs.extras):
-            total = added(total, camera_gradient(small, sums, camera, g, sizes, inputs, lists, outputs))
+            place = (camera, g, is_first)
+            total = added(total, camera_gradient(small, sums, place, sizes, inputs, lists, outputs))
+            is_first = False
+    if is_first:
+        for i in range(3 * sizes.coefficients * g, 3 * sizes.coefficients * (g + lanes)):
+            outputs.sh[i] = ZERO
     write_block(g, sizes, inputs, outputs, total)
 
 

@@ -10,9 +10,11 @@ import numpy as np
 
 from gemel.services.render import spherical_harmonics as sh
 from gemel.services.render.cpu_compile import part
-from gemel.services.render.simd import load, load_field, splat, store, store_field
+from gemel.services.render.simd import load, load_field, load_fields, splat, store, store_field, store_fields
 
 LANES = 8
+STAGED = 64 * LANES  # place of a block's coefficients in the small scratch
+SUMMED = 112 * LANES  # place of their gradients
 C0 = np.float32(sh.C0)
 C1 = np.float32(sh.C1)
 C20, C21, C22, C23, C24 = (np.float32(c) for c in sh.C2)
@@ -47,15 +49,41 @@ def write_basis(out: Any, count: int, d: Any) -> None:
 
 
 @part
-def colour(basis: Any, coefficients: Any, first: int, n: int, count: int) -> Any:
-    """1/2 + sum_k Y_k c_k for eight Gaussians, before the clamp at zero."""
-    stride = 3 * count
+def stage(small: Any, place: int, array: Any, first: int, n: int, fields: int) -> None:
+    """Copy eight Gaussians' fields into small[place + 8 field ...], eight fields at a time."""
+    whole = fields // LANES * LANES
+    for f in range(0, whole, LANES):
+        values = load_fields(array, first, n, fields, f)
+        for k in range(LANES):
+            store(small, place + (f + k) * LANES, values[k])
+    for f in range(whole, fields):
+        store(small, place + f * LANES, load_field(array, first, n, fields, f))
+
+
+@part
+def unstage(small: Any, place: int, array: Any, first: int, n: int, fields: int) -> None:
+    """Copy eight Gaussians' fields from small[place + 8 field ...] into their array."""
+    whole = fields // LANES * LANES
+    for f in range(0, whole, LANES):
+        o = place + f * LANES
+        low = (load(small, o), load(small, o + LANES), load(small, o + 2 * LANES), load(small, o + 3 * LANES))
+        o += 4 * LANES
+        high = (load(small, o), load(small, o + LANES), load(small, o + 2 * LANES), load(small, o + 3 * LANES))
+        store_fields(array, first, n, fields, f, low + high)
+    for f in range(whole, fields):
+        store_field(array, first, n, fields, f, load(small, place + f * LANES))
+
+
+@part
+def colour(small: Any, coefficients: Any, first: int, n: int, count: int) -> Any:
+    """1/2 + sum_k Y_k c_k for eight Gaussians, before the clamp at zero; Y_k is read from small[8 k ...]."""
+    stage(small, STAGED, coefficients, first, n, 3 * count)
     r, g, b = splat(np.float32(0.5)), splat(np.float32(0.5)), splat(np.float32(0.5))
     for k in range(count):
-        value = load(basis, k * LANES)
-        r = r + value * load_field(coefficients, first, n, stride, 3 * k)
-        g = g + value * load_field(coefficients, first, n, stride, 3 * k + 1)
-        b = b + value * load_field(coefficients, first, n, stride, 3 * k + 2)
+        value, o = load(small, k * LANES), STAGED + 3 * k * LANES
+        r = r + value * load(small, o)
+        g = g + value * load(small, o + LANES)
+        b = b + value * load(small, o + 2 * LANES)
     return r, g, b
 
 
@@ -104,14 +132,17 @@ def coefficient_gradient(small: Any, slopes: int, place: Any, coefficients: Any,
     g from the three vectors that follow the sixteen slopes.
     """
     first, n, count = place
+    stage(small, STAGED, coefficients, first, n, 3 * count)
+    if not is_first:
+        stage(small, SUMMED, out, first, n, 3 * count)
+    o = slopes + 16 * LANES
+    g = (load(small, o), load(small, o + LANES), load(small, o + 2 * LANES))
     for k in range(count):
-        value = load(small, k * LANES)
-        slope = splat(ZERO)
+        value, slope = load(small, k * LANES), splat(ZERO)
         for channel in range(3):
-            g = load(small, slopes + (16 + channel) * LANES)
-            slope = slope + g * load_field(coefficients, first, n, 3 * count, 3 * k + channel)
-            gradient = value * g
-            if not is_first:
-                gradient = gradient + load_field(out, first, n, 3 * count, 3 * k + channel)
-            store_field(out, first, n, 3 * count, 3 * k + channel, gradient)
+            o = (3 * k + channel) * LANES
+            slope = slope + g[channel] * load(small, STAGED + o)
+            before = splat(ZERO) if is_first else load(small, SUMMED + o)
+            store(small, SUMMED + o, before + value * g[channel])
         store(small, slopes + k * LANES, slope)
+    unstage(small, SUMMED, out, first, n, 3 * count)

@@ -89,7 +89,6 @@ def count_task(sizes: Any, lists: Any, histograms: Any, stride: int) -> int:
     tiles, total = sizes.cameras * sizes.tiles_x * sizes.tiles_y, 0
     for t in range(tiles):
         lists.tile_starts[t] = total
-        lists.tile_ends[t] = total
         for worker in range(sizes.workers):
             total += histograms[worker * stride + t]
     lists.tile_starts[tiles] = total
@@ -116,11 +115,13 @@ def order_tiles(sizes: Any, lists: Any, starts: Any) -> None:
 
 
 @part
-def fill_task(task: int, bands: int, sizes: Any, lists: Any) -> None:
-    """Fill the lists of one band of one camera's tile rows; `tile_ends` counts along."""
+def fill_task(task: int, bands: int, ends: Any, sizes: Any, lists: Any) -> None:
+    """Fill the lists of one band of one camera's tile rows; `ends` (private to the worker) counts along."""
     camera, band = task // bands, task % bands
     top, bottom = band * sizes.tiles_y // bands, (band + 1) * sizes.tiles_y // bands
     base = camera * sizes.tiles_x * sizes.tiles_y
+    for t in range(base + top * sizes.tiles_x, base + bottom * sizes.tiles_x):
+        ends[t] = lists.tile_starts[t]
     keys = lists.visible[2 * camera + 1]
     count = lists.visible[2 * camera]
     for i in range(count):
@@ -133,7 +134,7 @@ def fill_task(task: int, bands: int, sizes: Any, lists: Any) -> None:
             slot = lists.slot_starts[s] + (y - y0) * (x1 - x0)
             for x in range(x0, x1):
                 tile = base + y * sizes.tiles_x + x
-                entry = lists.tile_ends[tile]
-                lists.tile_ends[tile] = entry + 1
+                entry = ends[tile]
+                ends[tile] = entry + 1
                 lists.entries[2 * entry] = s
                 lists.entries[2 * entry + 1] = slot + x - x0

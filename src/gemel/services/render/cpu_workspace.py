@@ -9,33 +9,40 @@ from threading import Lock
 
 import numpy as np
 
+LINE = 64
+"""Bytes of a cache line; every buffer starts on one, so that a splat's record lies in one line."""
+
 
 class Workspace:
-    """Named flat arrays that grow when asked for more than they hold and never shrink."""
+    """Named buffers, known by address, that grow when asked for more than they hold and never shrink."""
 
     def __init__(self) -> None:
-        self._arrays: dict[str, np.ndarray] = {}
+        self._buffers: dict[str, tuple[int, np.ndarray]] = {}
 
-    def array(self, name: str, size: int, dtype: type = np.float32) -> np.ndarray:
-        """A view of at least `size` elements; what is in it is left over from earlier calls."""
-        held = self._arrays.get(name)
-        if held is None or held.size < size:
-            grown = max(size + size // 4, 64)
-            held = self._arrays[name] = _aligned(grown, dtype)
-        return held
+    def room(self, name: str, size: int) -> int:
+        """Address of a buffer of at least `size` bytes; what is in it is left over from earlier calls."""
+        held = self._buffers.get(name)
+        if held is None or held[1].nbytes < size + LINE:
+            raw = np.zeros(size + size // 4 + 2 * LINE, dtype=np.uint8)
+            start = int(raw.__array_interface__["data"][0])
+            held = self._buffers[name] = (start + -start % LINE, raw)
+        return held[0]
+
+    def bytes_of(self, name: str) -> int:
+        """How much a buffer holds at present."""
+        held = self._buffers.get(name)
+        return 0 if held is None else held[1].nbytes - LINE
+
+    def view(self, name: str, count: int, dtype: type) -> np.ndarray:
+        """The first `count` items of a buffer as an array."""
+        address, raw = self._buffers[name]
+        skip = address - int(raw.__array_interface__["data"][0])
+        return raw[skip : skip + count * np.dtype(dtype).itemsize].view(dtype)
 
     @property
     def bytes_held(self) -> int:
-        """Memory of all arrays."""
-        return sum(array.nbytes for array in self._arrays.values())
-
-
-def _aligned(size: int, dtype: type) -> np.ndarray:
-    """Zeros that start on a cache line (64 bytes), so that a splat's record lies in one line."""
-    item = np.dtype(dtype).itemsize
-    raw = np.zeros(size + 64 // item, dtype=dtype)
-    skip = -int(raw.__array_interface__["data"][0]) % 64 // item
-    return raw[skip : skip + size]
+        """Memory of all buffers."""
+        return sum(raw.nbytes for _, raw in self._buffers.values())
 
 
 class Loan:

@@ -77,11 +77,6 @@ def _overload_setitem(pointer: Any, index: Any, value: Any) -> Any:
     return (lambda pointer, index, value: _write(pointer, index, value)) if isinstance(pointer, Pointer) else None
 
 
-def addresses(arrays: Any) -> Any:
-    """The same named tuple with addresses in place of arrays; numbers stay."""
-    return type(arrays)(*(address(item) if isinstance(item, np.ndarray) else item for item in arrays))
-
-
 def address(array: np.ndarray) -> int:
     """Where an array's data starts."""
     return int(array.__array_interface__["data"][0])
