@@ -1,1 +1,1 @@
-"""What several rooms need: formats, rendering, simulation, statistics, policies."""
+"""What several rooms need: formats, rendering, simulation and the like."""

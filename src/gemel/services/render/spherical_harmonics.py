@@ -74,3 +74,25 @@ def _basis_3(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> list[np.ndarray]:
         x * (x * x - 3 * y * y),
     ]
     return [c * p for c, p in zip(C3, polynomials, strict=True)]
+
+
+def band_rotations(R_new_old: Float[np.ndarray, "3 3"], degree: int) -> Float[np.ndarray, "k k"]:
+    """The matrix that turns coefficients when the thing they colour is turned by R_new_old; block-diagonal by degree.
+
+    Turned colours obey f_new(d) = f_old(R^T d). Both sides are polynomials of the same degree, so demanding equality in
+    enough directions determines the coefficients: the least-squares solution is exact.
+    """
+    directions = _spread_directions(64)
+    values = basis(directions, degree)
+    turned = basis(directions @ R_new_old.astype(np.float64), degree)
+    matrix: Float[np.ndarray, "k k"] = np.linalg.lstsq(values, turned, rcond=None)[0]
+    degrees = np.repeat(np.arange(degree + 1), 2 * np.arange(degree + 1) + 1)
+    return np.where(degrees[:, None] == degrees[None, :], matrix, 0.0)
+
+
+def _spread_directions(count: int) -> Float[np.ndarray, "count 3"]:
+    """Evenly spread unit vectors: a Fibonacci spiral on the sphere."""
+    z = (2.0 * np.arange(count) + 1.0) / count - 1.0
+    angle = np.arange(count) * pi * (3.0 - sqrt(5.0))
+    radius = np.sqrt(1.0 - z * z)
+    return np.stack([radius * np.cos(angle), radius * np.sin(angle), z], axis=-1)
