@@ -19,7 +19,7 @@ def _no_extras() -> Mapping[str, np.ndarray]:
 
 @dataclass(frozen=True, eq=False)
 class Gaussians:
-    """n coloured, half-transparent 3D Gaussians in one frame; arrays of a float type, float32 where they come from files or fits."""
+    """n coloured, half-transparent 3D Gaussians in one frame; float32 where they come from files or fits."""
 
     means: Float[np.ndarray, "n 3"]
     """Centres [m]."""
@@ -39,14 +39,14 @@ class Gaussians:
     """Whether they were fitted with opacities that make up for the low-pass filter."""
 
     def __post_init__(self) -> None:
-        n = len(self.means) if isinstance(self.means, np.ndarray) and self.means.ndim else 0
+        n = len(self.means) if self.means.ndim else 0
         _check_array("means", self.means, [(n, 3)], n)
         _check_array("rotations", self.rotations, [(n, 4)], n)
         _check_array("scales", self.scales, [(n, 3)], n)
         _check_array("opacities", self.opacities, [(n,)], n)
         _check_array("sh", self.sh, [(n, k, 3) for k in SH_COUNTS], n)
         for name, values in self.extras.items():
-            channels = values.shape[1] if isinstance(values, np.ndarray) and values.ndim == 2 else 1
+            channels = values.shape[1] if values.ndim == 2 else 1
             _check_array(f"extras[{name!r}]", values, [(n, channels)], n)
         self._check_ranges()
 
@@ -77,8 +77,8 @@ class Gaussians:
 
 
 def _check_array(name: str, array: np.ndarray, shapes: list[tuple[int, ...]], n: int) -> None:
-    if not isinstance(array, np.ndarray) or array.dtype.kind != "f" or array.shape not in shapes:
-        given = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
+    if array.dtype.kind != "f" or array.shape not in shapes:
+        given = f"{array.dtype} {array.shape}"
         wanted = " or ".join(str(shape) for shape in shapes)
         raise GemelError(
             f"Gaussians: {name} is {given}, expected a float array of shape {wanted} ({n} means are given).",

@@ -6,11 +6,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
+import torch  # noqa: TID253
 
 from gemel.services.render.renderer import Renderer, Rendering, RenderRequest
 
-INPUTS = ("means", "quats", "scales", "covariances", "opacities", "sh", "extras", "Ts_camera_world", "intrinsics")
+INPUTS = (
+    "means",
+    "quats",
+    "scales",
+    "covariances",
+    "opacities",
+    "sh",
+    "extras",
+    "Ts_camera_world",
+    "intrinsics",
+)
 
 
 def _look(camera: int) -> np.ndarray:
@@ -51,14 +61,19 @@ class SceneMaker:
             "sh": rng.normal(scale=0.3, size=(self.n, self.coefficients, 3)),
             "extras": rng.normal(size=(self.n, self.extras)),
             "Ts_camera_world": np.stack([_look(c) for c in range(self.cameras)]),
-            "intrinsics": np.tile([self.width * 1.0, self.width * 1.02, self.width / 2 + 0.7, self.height / 2 - 0.4], (self.cameras, 1)),
+            "intrinsics": np.tile(
+                [self.width * 1.0, self.width * 1.02, self.width / 2 + 0.7, self.height / 2 - 0.4],
+                (self.cameras, 1),
+            ),
         }
         if self.has_covariances:
             factors = rng.normal(size=(self.n, 3, 3)) * scales[:, :, None]
             values |= {"covariances": factors @ factors.transpose(0, 2, 1), "quats": None, "scales": None}
         settings = {key: changes.pop(key) for key in ("is_antialiased", "dilation_px2", "near_m") if key in changes}
         values |= changes
-        tensors = {key: None if v is None else torch.as_tensor(np.asarray(v), dtype=torch.float64) for key, v in values.items()}
+        tensors = {
+            key: None if v is None else torch.as_tensor(np.asarray(v), dtype=torch.float64) for key, v in values.items()
+        }
         return RenderRequest(**tensors, width=self.width, height=self.height, **settings)
 
 
@@ -68,21 +83,21 @@ def make_scene() -> Callable[..., RenderRequest]:
 
     def make(**fields: Any) -> RenderRequest:
         names = SceneMaker.__dataclass_fields__
-        maker = SceneMaker(**{key: fields.pop(key) for key in list(fields) if key in names and not isinstance(fields[key], np.ndarray)})
+        maker = SceneMaker(
+            **{key: fields.pop(key) for key in list(fields) if key in names and not isinstance(fields[key], np.ndarray)}
+        )
         return maker.request(**fields)
 
     return make
 
 
 @pytest.fixture
-def as_float32() -> Callable[..., RenderRequest]:
-    """The same request in float32, on a device; leaves that want gradients."""
+def converted() -> Callable[..., RenderRequest]:
+    """converted(request, dtype, device): the same request as leaves of another type that want gradients."""
 
-    def convert(request: RenderRequest, device: str = "cpu") -> RenderRequest:
-        tensors = {name: getattr(request, name) for name in INPUTS}
-        return replace(
-            request, **{k: None if v is None else v.detach().to(device, torch.float32).requires_grad_() for k, v in tensors.items()}
-        )
+    def convert(request: RenderRequest, dtype: torch.dtype = torch.float32, device: str = "cpu") -> RenderRequest:
+        tensors = {name: getattr(request, name) for name in INPUTS if getattr(request, name) is not None}
+        return replace(request, **{k: t.detach().to(device, dtype).requires_grad_() for k, t in tensors.items()})
 
     return convert
 
@@ -98,7 +113,10 @@ def run_both_ways() -> Callable[[Renderer, RenderRequest], tuple[Rendering, dict
         generator = torch.Generator().manual_seed(1)
         loss = torch.zeros((), dtype=request.means.dtype, device=request.means.device)
         for channel in (images.colour, images.alpha, images.depth, images.extras):
-            loss = loss + (channel * torch.randn(channel.shape, generator=generator, dtype=torch.float64).to(channel)).sum()
+            loss = (
+                loss
+                + (channel * torch.randn(channel.shape, generator=generator, dtype=torch.float64).to(channel)).sum()
+            )
         loss.backward()
         return images, {n: torch.zeros_like(t) if t.grad is None else t.grad for n, t in leaves.items()}
 

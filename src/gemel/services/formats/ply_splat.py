@@ -20,7 +20,21 @@ from gemel.errors import SourceError
 from gemel.services.formats.activation import exp32, log_for_exp32, logit_for_sigmoid32, sigmoid32
 from gemel.services.formats.ply_header import PlyHeader, read_header
 
-PLAIN = ("x", "y", "z", "opacity", "scale_0", "scale_1", "rot_0", "rot_1", "rot_2", "rot_3", "f_dc_0", "f_dc_1", "f_dc_2")
+PLAIN = (
+    "x",
+    "y",
+    "z",
+    "opacity",
+    "scale_0",
+    "scale_1",
+    "rot_0",
+    "rot_1",
+    "rot_2",
+    "rot_3",
+    "f_dc_0",
+    "f_dc_1",
+    "f_dc_2",
+)
 """Properties without which there are no Gaussians."""
 IGNORED = ("nx", "ny", "nz")
 REST_COUNTS = {0: 1, 9: 4, 24: 9, 45: 16}

@@ -26,7 +26,7 @@ def read_splat(path: Path) -> Gaussians:
         raise SourceError(f"{path} cannot be read: {error.strerror}.", remedy="check path and permissions") from error
     if len(data) % RECORD.itemsize:
         raise SourceError(
-            f"{path} has {len(data)} bytes, which is not a multiple of {RECORD.itemsize}: not a .splat file or cut off.",
+            f"{path} has {len(data)} bytes, not a multiple of {RECORD.itemsize}: not a .splat file or cut off.",
             remedy="copy or export the file again",
         )
     table = np.frombuffer(data, dtype=RECORD)

@@ -43,7 +43,10 @@ def write_usd(gaussians: Gaussians, path: Path) -> None:
     wxyz = gaussians.rotations.astype(np.float32)
     values = {
         "positions": (Sdf.ValueTypeNames.Point3fArray, Vt.Vec3fArray.FromNumpy(_rows(gaussians.means, 3))),
-        "orientations": (Sdf.ValueTypeNames.QuatfArray, Vt.QuatfArray.FromNumpy(_rows(wxyz[:, [1, 2, 3, 0]], 4))),
+        "orientations": (
+            Sdf.ValueTypeNames.QuatfArray,
+            Vt.QuatfArray.FromNumpy(_rows(wxyz[:, [1, 2, 3, 0]], 4)),
+        ),
         "scales": (Sdf.ValueTypeNames.Float3Array, Vt.Vec3fArray.FromNumpy(_rows(gaussians.scales, 3))),
         "opacities": (Sdf.ValueTypeNames.FloatArray, _float_array(Vt, gaussians.opacities)),
         COEFFICIENTS: (Sdf.ValueTypeNames.Float3Array, Vt.Vec3fArray.FromNumpy(_rows(gaussians.sh, 3))),
@@ -105,7 +108,10 @@ def _read_prim(path: Path, prim: Any) -> Gaussians:
             remedy="export the splat again; its SH degree and coefficients contradict each other",
         )
     xyzw = _array(prim, "orientations", 4)
-    dilation, antialiased = prim.GetAttribute("gemel:dilation_px2").Get(), prim.GetAttribute("gemel:is_antialiased").Get()
+    dilation, antialiased = (
+        prim.GetAttribute("gemel:dilation_px2").Get(),
+        prim.GetAttribute("gemel:is_antialiased").Get(),
+    )
     return Gaussians(
         means=means,
         rotations=np.ascontiguousarray(xyzw[:, [3, 0, 1, 2]]),

@@ -1,8 +1,8 @@
 """Refuses a render request that cannot be right, with a sentence that says what to do."""
 
+from itertools import chain
+from math import isfinite
 from typing import Any
-
-import numpy as np
 
 from gemel.errors import ConfigError
 from gemel.services.render.renderer import RenderRequest
@@ -86,7 +86,10 @@ def _wrong_shape(name: str, given: tuple[int, ...], wanted: str, n: int, c: int)
 def _check_types(request: RenderRequest) -> None:
     for name in (*NAMES, "intrinsics", "Ts_camera_world"):
         tensor = getattr(request, name)
-        if tensor is not None and (tensor.dtype, tensor.device) != (request.means.dtype, request.means.device):
+        if tensor is not None and (tensor.dtype, tensor.device) != (
+            request.means.dtype,
+            request.means.device,
+        ):
             raise ConfigError(
                 f"{name!r} is {tensor.dtype} on {tensor.device}, means are {request.means.dtype} on"
                 f" {request.means.device}: expected one type on one device.",
@@ -110,30 +113,34 @@ def _check_settings(request: RenderRequest) -> None:
 
 
 def _check_cameras(request: RenderRequest) -> None:
-    """Cameras are few, so their values are read here (one copy to the host)."""
-    intrinsics = request.intrinsics.detach().cpu().numpy()
-    Ts = request.Ts_camera_world.detach().cpu().numpy()
-    if not (np.isfinite(intrinsics).all() and np.isfinite(Ts).all()):
-        raise ConfigError(
-            "Intrinsics or Ts_camera_world hold NaN or infinity: expected finite cameras.",
-            remedy="look for the step that produced them, often a learning rate that is too high",
-        )
-    for camera in np.flatnonzero((intrinsics[:, :2] <= 0.0).any(axis=1))[:1].tolist():
-        fx, fy = intrinsics[camera, :2].tolist()
-        raise ConfigError(
-            f"Camera {camera} has focal lengths fx = {fx:g}, fy = {fy:g} px: expected both above zero.",
-            remedy="give the intrinsics as fx, fy, cx, cy in pixels",
-        )
-    for camera in np.flatnonzero(~_are_rigid(Ts))[:1].tolist():
-        raise ConfigError(
-            f"Ts_camera_world of camera {camera} is not a rigid transform:\n{Ts[camera]}",
-            remedy="give 4x4 matrices that map world to camera: rotation without scale, mirror or shear",
-        )
+    """Cameras are few, so their values are read here (one copy to the host), as plain Python numbers."""
+    Ts, intrinsics = request.Ts_camera_world.detach().tolist(), request.intrinsics.detach().tolist()
+    for camera, (T, lens) in enumerate(zip(Ts, intrinsics, strict=True)):
+        if not all(map(isfinite, chain(lens, *T))):
+            raise ConfigError(
+                f"Intrinsics or Ts_camera_world of camera {camera} hold NaN or infinity: expected finite numbers.",
+                remedy="look for the step that produced them, often a learning rate that is too high",
+            )
+        if lens[0] <= 0.0 or lens[1] <= 0.0:
+            raise ConfigError(
+                f"Camera {camera} has focal lengths fx = {lens[0]:g}, fy = {lens[1]:g} px: expected both above zero.",
+                remedy="give the intrinsics as fx, fy, cx, cy in pixels",
+            )
+        if not _is_rigid(T):
+            raise ConfigError(
+                f"Ts_camera_world of camera {camera} is not a rigid transform: {T}",
+                remedy="give 4x4 matrices that map world to camera: rotation without scale, mirror or shear",
+            )
 
 
-def _are_rigid(Ts: np.ndarray) -> np.ndarray:
-    """Per camera: rotation within 1 %, right-handed, last row 0 0 0 1."""
-    R = Ts[:, :3, :3]
-    error = np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2), initial=0.0)
-    is_rigid: np.ndarray = (error < 1e-2) & (np.linalg.det(R) > 0) & (Ts[:, 3] == (0.0, 0.0, 0.0, 1.0)).all(axis=1)
-    return is_rigid
+def _is_rigid(T: list[list[float]]) -> bool:
+    """Orthonormal rows within 1 %, right-handed, last row 0 0 0 1."""
+    x, y, z = T[0][:3], T[1][:3], T[2][:3]
+    lengths = all(abs(_dot(a, a) - 1.0) < 1e-2 for a in (x, y, z))
+    angles = all(abs(_dot(a, b)) < 1e-2 for a, b in ((x, y), (y, z), (z, x)))
+    normal = [x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], x[0] * y[1] - x[1] * y[0]]
+    return lengths and angles and _dot(normal, z) > 0.0 and T[3] == [0.0, 0.0, 0.0, 1.0]
+
+
+def _dot(a: list[float], b: list[float]) -> float:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]

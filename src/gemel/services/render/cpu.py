@@ -3,6 +3,8 @@
 This file's whole point is to join torch and the kernels, so it imports torch at module level.
 """
 
+# mypy: disallow-subclassing-any=false
+
 from typing import Any
 
 import torch  # noqa: TID253 - the adapter between torch and the kernels
@@ -16,8 +18,8 @@ from gemel.services.render.cpu_frame import differentiate, draw
 from gemel.services.render.cpu_layout import Images, Inputs, Outputs, Sizes
 from gemel.services.render.cpu_threads import usable_cores
 from gemel.services.render.cpu_workspace import Shelf
-from gemel.services.render.simd_memory import address
 from gemel.services.render.renderer import Rendering, RenderRequest
+from gemel.services.render.simd_memory import address
 
 
 class RendererCpu:
@@ -93,7 +95,7 @@ class _Draw(torch.autograd.Function):
             poses, intrinsics = held[-2].numpy(), held[-1].numpy()  # type: ignore[union-attr]
             ctx.cameras = pack_cameras(poses, intrinsics, request.width, request.height)
             settings = (address(ctx.cameras), float(request.dilation_px2), float(request.near_m))
-            inputs = Inputs(*_addresses(held[:-2]), *settings)
+            inputs = Inputs._make((*_addresses(held[:-2]), *settings))
             ctx.frame = draw(sizes, inputs, Images(*_addresses(results)), renderer.shelf.borrow())
         else:
             for result in results:

@@ -8,7 +8,7 @@ import numpy as np
 from gemel.services.render import cpu_layout as at
 from gemel.services.render.checks import not_finite
 from gemel.services.render.cpu_kernels import COUNT, PROJECT, SORT, forward_kernel, gradient_kernel
-from gemel.services.render.cpu_layout import Images, Inputs, Lists, Outputs, Sizes
+from gemel.services.render.cpu_layout import Images, Inputs, Lists, Outputs, Scene, Sizes
 from gemel.services.render.cpu_phases import CONTROL, STRIDE
 from gemel.services.render.cpu_threads import run_with_helpers
 from gemel.services.render.cpu_tiles import BUCKETS
@@ -16,7 +16,7 @@ from gemel.services.render.cpu_workspace import Loan, Workspace
 from gemel.services.render.simd_memory import address
 
 SMALL_FLOATS = 160 * at.LANES
-"""Floats of a worker's small scratch: SH basis, slopes, pixel boxes, staged moments, SH coefficients, their gradients."""
+"""Floats of a worker's small scratch: SH basis, slopes, boxes, staged moments, SH coefficients, their gradients."""
 CHECKED = ("means", "covariances", "quats", "scales", "opacities", "sh", "extras")
 BYTES = 4
 """All buffers but two hold items of four bytes."""
@@ -58,7 +58,7 @@ def draw(sizes: Sizes, inputs: Inputs, images: Images, loan: Loan) -> Frame:
     control, report = np.zeros(CONTROL, dtype=np.int64), np.zeros(1 + len(CHECKED), dtype=np.int64)
     for _ in range(2):
         room = workspace.bytes_of("entries") // (2 * BYTES)
-        rest = ((scratches[0].histogram, states, room), sizes, inputs, lists, images)
+        rest = ((scratches[0].histogram, states, room), Scene(sizes, inputs, lists), images)
         _run_forward(sizes.workers, control, report, scratches, rest)
         if report[0] <= room:
             break
@@ -72,11 +72,17 @@ def draw(sizes: Sizes, inputs: Inputs, images: Images, loan: Loan) -> Frame:
 
 
 def _run_forward(
-    workers: int, control: np.ndarray, report: np.ndarray, scratches: tuple[Scratch, ...], rest: tuple[object, ...]
+    workers: int,
+    control: np.ndarray,
+    report: np.ndarray,
+    scratches: tuple[Scratch, ...],
+    rest: tuple[object, ...],
 ) -> None:
     control_at, report_at = address(control), address(report)
     run_with_helpers(
-        workers, lambda worker: forward_kernel(control_at, report_at, scratches[worker], *rest), (control, report)
+        workers,
+        lambda worker: forward_kernel(control_at, report_at, scratches[worker], *rest),
+        (control, report),
     )
 
 
@@ -90,11 +96,10 @@ def differentiate(frame: Frame, gradients: Images, outputs: Outputs) -> np.ndarr
     partials = workspace.room("partials", BYTES * sum_count)
     control = np.zeros(CONTROL, dtype=np.int64)
     pictures, flow = (frame.images, gradients), (slots, hits, partials)
-    rest = (frame.states, sizes, frame.inputs, frame.lists, pictures, flow, outputs)
-    control_at = address(control)
-    run_with_helpers(
-        sizes.workers, lambda worker: gradient_kernel(control_at, frame.scratches[worker], *rest), (control, frame)
-    )
+    rest = (frame.states, Scene(sizes, frame.inputs, frame.lists), pictures, flow, outputs)
+    control_at, scratches = address(control), frame.scratches
+    # The job names no object that owns the workspace: a helper that wakes up late must not keep it from its next user.
+    run_with_helpers(sizes.workers, lambda worker: gradient_kernel(control_at, scratches[worker], *rest), control)
     parts = workspace.view("partials", sum_count, np.float32).reshape(chunks, sizes.cameras, at.CAMERA_SUMS)
     sums: np.ndarray = parts.sum(axis=0, dtype=np.float64)
     return sums
@@ -136,7 +141,7 @@ def _make_scratches(sizes: Sizes, workspace: Workspace) -> tuple[Scratch, ...]:
     bases = {name: workspace.room(name, BYTES * sizes.workers * length) for name, length in lengths.items()}
     workspace.view("histograms", sizes.workers * lengths["histograms"], np.int32).fill(0)
     return tuple(
-        Scratch(*(bases[name] + BYTES * worker * length for name, length in lengths.items()), lengths["histograms"])
+        Scratch._make([bases[n] + BYTES * worker * length for n, length in lengths.items()] + [lengths["histograms"]])
         for worker in range(sizes.workers)
     )
 

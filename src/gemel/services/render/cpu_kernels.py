@@ -8,7 +8,7 @@ from typing import Any
 
 from gemel.services.render import cpu_layout as at
 from gemel.services.render.cpu_compile import kernel, part
-from gemel.services.render.cpu_open import open_images, open_inputs, open_lists, open_outputs
+from gemel.services.render.cpu_open import open_images, open_outputs, open_scene
 from gemel.services.render.cpu_phases import done, finish, take
 from gemel.services.render.cpu_project import project_task
 from gemel.services.render.cpu_project_backward import chunk_task
@@ -23,13 +23,14 @@ CHUNK = at.CHUNK
 
 
 @part
-def list_splats(control: Any, report: Any, scratch: Any, histograms: Any, sizes: Any, inputs: Any, lists: Any) -> None:
+def list_splats(control: Any, report: Any, scratch: Any, histograms: Any, scene: Any) -> None:
     """Project, sort by depth, count."""
+    sizes, lists = scene.sizes, scene.lists
     small, histogram, starts = floats(scratch.small), integers(scratch.histogram), integers(scratch.starts)
     tasks = (sizes.gaussians + CHUNK - 1) // CHUNK * sizes.cameras
     task = take(control, PROJECT)
     while task < tasks:
-        project_task(task, small, histogram, report, sizes, inputs, lists)
+        project_task(task, small, histogram, report, scene)
         done(control, PROJECT)
         task = take(control, PROJECT)
     finish(control, PROJECT, tasks)
@@ -47,8 +48,9 @@ def list_splats(control: Any, report: Any, scratch: Any, histograms: Any, sizes:
 
 
 @part
-def draw_splats(control: Any, scratch: Any, states: Any, sizes: Any, inputs: Any, lists: Any, images: Any) -> None:
+def draw_splats(control: Any, scratch: Any, states: Any, scene: Any, images: Any) -> None:
     """Fill the tiles' lists, draw the tiles."""
+    sizes, lists = scene.sizes, scene.lists
     spans, planes, ends = integers(scratch.spans), floats(scratch.planes), integers(scratch.histogram)
     bands = min(sizes.workers, sizes.tiles_y)
     task = take(control, FILL)
@@ -60,41 +62,46 @@ def draw_splats(control: Any, scratch: Any, states: Any, sizes: Any, inputs: Any
     tiles = sizes.cameras * sizes.tiles_x * sizes.tiles_y
     task = take(control, DRAW)
     while task < tiles:
-        draw_task(task, spans, planes, states, sizes, inputs, lists, images)
+        draw_task(task, spans, planes, states, scene, images)
         done(control, DRAW)
         task = take(control, DRAW)
     finish(control, DRAW, tiles)
 
 
 @kernel
-def forward_kernel(
-    control: Any, report: Any, scratch: Any, memory: Any, sizes: Any, inputs: Any, lists: Any, images: Any
-) -> None:
+def forward_kernel(control: Any, report: Any, scratch: Any, memory: Any, scene: Any, images: Any) -> None:
     """The forward pass. memory = (histograms of all workers, tile states, room for how many entries).
 
     report: entry count, then one flag per input that holds values which are not finite. If the entries do not fit,
     nothing is drawn; the caller makes room and calls again with the first phases marked as done.
     """
     control, report = counters(control), counters(report)
-    inputs, lists, images = open_inputs(inputs), open_lists(lists), open_images(images)
-    list_splats(control, report, scratch, memory[0], sizes, inputs, lists)
+    scene, images = open_scene(scene), open_images(images)
+    list_splats(control, report, scratch, memory[0], scene)
     if report[0] <= memory[2]:
-        draw_splats(control, scratch, floats(memory[1]), sizes, inputs, lists, images)
+        draw_splats(control, scratch, floats(memory[1]), scene, images)
 
 
 @kernel
 def gradient_kernel(
-    control: Any, scratch: Any, states: Any, sizes: Any, inputs: Any, lists: Any, pictures: Any, flow: Any, outputs: Any
+    control: Any,
+    scratch: Any,
+    states: Any,
+    scene: Any,
+    pictures: Any,
+    flow: Any,
+    outputs: Any,
 ) -> None:
     """The backward pass: tiles back to front, then Gaussians. pictures = (images, gradients); flow = (slots, hits,
     partials)."""
-    control, inputs, lists, outputs = counters(control), open_inputs(inputs), open_lists(lists), open_outputs(outputs)
+    control, scene, outputs = counters(control), open_scene(scene), open_outputs(outputs)
+    sizes = scene.sizes
     spans, planes, states = integers(scratch.spans), floats(scratch.planes), floats(states)
     views, slots = (open_images(pictures[0]), open_images(pictures[1])), (floats(flow[0]), octets(flow[1]))
     tiles = sizes.cameras * sizes.tiles_x * sizes.tiles_y
     task = take(control, TILES)
     while task < tiles:
-        tile_task(task, spans, planes, states, sizes, inputs, lists, views, slots)
+        tile_task(task, spans, planes, states, scene, views, slots)
         done(control, TILES)
         task = take(control, TILES)
     finish(control, TILES, tiles)
@@ -102,7 +109,7 @@ def gradient_kernel(
     small, sums, partials = floats(scratch.small), floats(scratch.sums), floats(flow[2])
     task = take(control, CHUNKS)
     while task < chunks:
-        chunk_task(task, small, sums, sizes, inputs, lists, slots, outputs, partials)
+        chunk_task(task, (small, sums), scene, slots, outputs, partials)
         done(control, CHUNKS)
         task = take(control, CHUNKS)
     finish(control, CHUNKS, chunks)

@@ -6,7 +6,7 @@ pixels whose blending state lies in planes of one flat scratch array, rows padde
 run over the tile's right edge.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,7 +39,7 @@ M_1, M_X, M_Y, M_XX, M_XY, M_YY = 0, 1, 2, 3, 4, 5  # sums of s, s dx, s dy, s d
 M_DEPTH, M_RED, M_GREEN, M_BLUE = 6, 7, 8, 9  # sums of weight * dL/dchannel
 
 CAMERA = 24
-"""Floats that describe one camera: rotation (9, row-major), translation (3), fx fy cx cy, clamp limits (4), centre (3)."""
+"""Floats of one camera: rotation (9, row-major), translation (3), fx fy cx cy, clamp limits (4), centre (3)."""
 CAMERA_SUMS = 16
 """Gradient sums per camera: rotation (9), translation (3), centre (3), unused."""
 
@@ -87,8 +87,8 @@ class Inputs(NamedTuple):
     """(n, e)"""
     cameras: int
     """(c, 24)"""
-    dilation_px2: float
-    near_m: float
+    dilation_px2: Any
+    near_m: Any
 
 
 class Lists(NamedTuple):
@@ -112,6 +112,14 @@ class Lists(NamedTuple):
     """uint32 (2, s, 2): depth bits and splat, twice, to sort back and forth."""
     depth_bits: int
     """The records, seen as uint32."""
+
+
+class Scene(NamedTuple):
+    """What most kernel functions need to know."""
+
+    sizes: Sizes
+    inputs: Inputs
+    lists: Lists
 
 
 class Images(NamedTuple):

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from gemel.services.render.cpu_compile import part
-from gemel.services.render.cpu_layout import Images, Inputs, Lists, Outputs
+from gemel.services.render.cpu_layout import Images, Inputs, Lists, Outputs, Scene
 from gemel.services.render.simd_memory import floats, integers, unsigned
 
 
@@ -41,3 +41,9 @@ def open_outputs(at: Any) -> Any:
         floats(at.means), floats(at.quats), floats(at.scales), floats(at.covariances), floats(at.opacities),
         floats(at.sh), floats(at.extras),
     )  # fmt: skip
+
+
+@part
+def open_scene(at: Any) -> Any:
+    """Sizes as they are, inputs and lists with pointers."""
+    return Scene(at.sizes, open_inputs(at.inputs), open_lists(at.lists))

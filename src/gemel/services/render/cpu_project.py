@@ -12,18 +12,8 @@ from gemel.services.render import cpu_layout as at
 from gemel.services.render import cpu_project_math as ewa
 from gemel.services.render import cpu_sh, simd_operators
 from gemel.services.render.cpu_compile import part
-from gemel.services.render.simd import (
-    any_lane,
-    lane_bits,
-    load,
-    load_field,
-    select,
-    splat,
-    split_power,
-    square_root,
-    store,
-    store_fields,
-)
+from gemel.services.render.simd import any_lane, lane_bits, load, select, splat, split_power, square_root, store
+from gemel.services.render.simd_fields import load_field, store_fields
 
 minimum, maximum = simd_operators.minimum, simd_operators.maximum
 LANES, RECORD, CAMERA, CHUNK = at.LANES, at.RECORD, at.CAMERA, at.CHUNK
@@ -142,12 +132,13 @@ def colour_fields(small: Any, camera: int, g: int, sizes: Any, inputs: Any, mean
 
 
 @part
-def write_rects(small: Any, histogram: Any, lists: Any, sizes: Any, camera: int, s: int, lanes: int, bits: int) -> None:
+def write_rects(small: Any, histogram: Any, scene: Any, camera: int, g: int, bits: int) -> None:
     """Turn eight pixel boxes into tile boxes (x first, y first, x end, y end); invisible ones become empty.
 
     Also counts: tiles per splat (into slot_starts, summed up later) and splats per tile (into this worker's histogram).
     """
-    rects = lists.rects
+    sizes, lists = scene.sizes, scene.lists
+    rects, s, lanes = lists.rects, camera * sizes.gaussians + g, min(LANES, sizes.gaussians - g)
     base = camera * sizes.tiles_x * sizes.tiles_y
     for lane in range(lanes):
         o = 4 * (s + lane)
@@ -177,8 +168,9 @@ def write_boxes(small: Any, sizes: Any, mean: Any, half_width: Any, half_height:
 
 
 @part
-def project_block(small: Any, histogram: Any, camera: int, g: int, sizes: Any, inputs: Any, lists: Any) -> None:
+def project_block(small: Any, histogram: Any, camera: int, g: int, scene: Any) -> None:
     """Project eight Gaussians, from number g on, into one camera."""
+    sizes, inputs, lists = scene
     n = sizes.gaussians
     s, end = camera * n + g, (camera + 1) * n
     view = read_camera(inputs.cameras, camera)
@@ -188,23 +180,23 @@ def project_block(small: Any, histogram: Any, camera: int, g: int, sizes: Any, i
     inverse_z = ONE / select(is_front, p[2], splat(ONE))
     j0, j1, _, _ = ewa.world_jacobian(view, p, inverse_z)
     sharp = covariance_2d(inputs, g, n, sizes.has_covariances != 0, j0, j1)
-    cov, before, after, factor = ewa.blurred(sharp, inputs.dilation_px2)
+    cov, _, after, factor = ewa.blurred(sharp, inputs.dilation_px2)
     if sizes.is_antialiased == 0:
         factor = splat(ONE)
     opacity = load_field(inputs.opacities, g, n, 1, 0) * factor
     is_visible = is_front & (after > ZERO) & (opacity >= at.ALPHA_MIN)
     if not any_lane(is_visible):
-        write_rects(small, histogram, lists, sizes, camera, s, min(LANES, n - g), 0)
+        write_rects(small, histogram, scene, camera, g, 0)
         return
     pixel = (view[2][0] * p[0] * inverse_z + view[2][2], view[2][1] * p[1] * inverse_z + view[2][3])
     low, high, half_width = shape_fields(pixel, cov, ONE / after, opacity)
     is_visible = is_visible & write_boxes(small, sizes, pixel, half_width, high[2])
     bits = lane_bits(is_visible)
-    write_rects(small, histogram, lists, sizes, camera, s, min(LANES, n - g), bits)
+    write_rects(small, histogram, scene, camera, g, bits)
     if bits != 0:
         colours = colour_fields(small, camera, g, sizes, inputs, mean)
         store_fields(lists.records, s, end, RECORD, 0, low)
-        store_fields(lists.records, s, end, RECORD, LANES, high + (p[2],) + colours + (factor,))
+        store_fields(lists.records, s, end, RECORD, LANES, (*high, p[2], *colours, factor))
 
 
 @part
@@ -239,8 +231,9 @@ def check_chunk(first: int, end: int, sizes: Any, inputs: Any, bad: Any) -> None
 
 
 @part
-def project_task(task: int, small: Any, histogram: Any, bad: Any, sizes: Any, inputs: Any, lists: Any) -> None:
+def project_task(task: int, small: Any, histogram: Any, bad: Any, scene: Any) -> None:
     """Project one chunk of Gaussians into one camera."""
+    sizes, inputs = scene.sizes, scene.inputs
     n = sizes.gaussians
     chunks = (n + CHUNK - 1) // CHUNK
     camera, first = task // chunks, (task % chunks) * CHUNK
@@ -248,4 +241,4 @@ def project_task(task: int, small: Any, histogram: Any, bad: Any, sizes: Any, in
     if camera == 0:
         check_chunk(first, end, sizes, inputs, bad)
     for g in range(first, end, LANES):
-        project_block(small, histogram, camera, g, sizes, inputs, lists)
+        project_block(small, histogram, camera, g, scene)

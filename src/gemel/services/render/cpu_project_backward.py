@@ -24,17 +24,8 @@ from gemel.services.render.cpu_project import (
     read_vector,
     to_camera,
 )
-from gemel.services.render.simd import (
-    lane_sum,
-    load,
-    load_field,
-    load_fields,
-    select,
-    splat,
-    square_root,
-    store,
-    store_field,
-)
+from gemel.services.render.simd import lane_sum, load, select, splat, square_root, store
+from gemel.services.render.simd_fields import load_field, load_fields, store_field
 
 maximum = simd_operators.maximum
 LANES, RECORD, CHUNK, MOMENTS = at.LANES, at.RECORD, at.CHUNK, at.MOMENTS
@@ -44,8 +35,14 @@ STAGE = 48 * LANES
 
 
 @part
-def stage_moments(small: Any, s: int, lanes: int, g: int, sizes: Any, lists: Any, slots: Any, hits: Any, out: Any) -> bool:
-    """Add up the slots of eight splats into the small scratch (16 floats each); False if none was hit."""
+def stage_moments(small: Any, camera: int, g: int, scene: Any, flow: Any, out: Any) -> bool:
+    """Add up the slots of eight splats into the small scratch (16 floats each); False if none was hit.
+
+    flow = (slots, hits); out takes the extra channels' sums.
+    """
+    sizes, _, lists = scene
+    slots, hits = flow
+    s, lanes = camera * sizes.gaussians + g, min(LANES, sizes.gaussians - g)
     is_any = False
     for lane in range(LANES):
         low, high = splat(ZERO), splat(ZERO)
@@ -65,17 +62,18 @@ def stage_moments(small: Any, s: int, lanes: int, g: int, sizes: Any, lists: Any
 
 @part
 def read_moments(small: Any) -> Any:
-    """The staged sums of eight splats: fields 0 to 7 (s, s dx, s dy, s dx^2, s dx dy, s dy^2, depth, red) and 8 to 15."""
+    """The staged sums of eight splats: fields 0 to 7 and 8 to 15 of cpu_layout's moments."""
     first, end = STAGE // MOMENTS, STAGE // MOMENTS + LANES
     return load_fields(small, first, end, MOMENTS, 0), load_fields(small, first, end, MOMENTS, LANES)
 
 
 @part
-def colour_gradient(small: Any, place: Any, sizes: Any, inputs: Any, lists: Any, mean: Any, slopes: Any, out: Any) -> Any:
+def colour_gradient(small: Any, place: Any, scene: Any, mean: Any, slopes: Any, out: Any) -> Any:
     """Gradients of the SH coefficients (into out) and of the view direction's end points; returns dL/dmean.
 
     place = (camera, first Gaussian, whether this is the first camera that hit); slopes = dL/d(red, green, blue).
     """
+    sizes, inputs, lists = scene
     n, (camera, g, is_first) = sizes.gaussians, place
     s, end = camera * n + g, (camera + 1) * n
     for channel in range(3):
@@ -136,11 +134,12 @@ def add_camera_sums(sums: Any, camera: int, mean: Any, dp: Any, rows: Any, d_cen
 
 
 @part
-def camera_gradient(small: Any, sums: Any, place: Any, sizes: Any, inputs: Any, lists: Any, outputs: Any) -> Any:
+def camera_gradient(small: Any, sums: Any, place: Any, scene: Any, outputs: Any) -> Any:
     """One camera's share of eight Gaussians' gradients: dL/dmean, dL/dopacity, nine shape gradients, dL/dscales.
 
     place = (camera, first Gaussian, whether this is the first camera that hit).
     """
+    sizes, inputs = scene.sizes, scene.inputs
     n, (camera, g, _) = sizes.gaussians, place
     view = read_camera(inputs.cameras, camera)
     mean = read_vector(inputs.means, g, n)
@@ -153,7 +152,7 @@ def camera_gradient(small: Any, sums: Any, place: Any, sizes: Any, inputs: Any, 
     flow = (d_j0, d_j1, mx, my, low[at.M_DEPTH])
     dp, row0, row1, row2 = ewa.jacobian_gradient(view, p, inverse_z, (j0, j1, u, v), flow)
     slopes = (low[at.M_RED], high[at.M_GREEN - LANES], high[at.M_BLUE - LANES])
-    d_view = colour_gradient(small, place, sizes, inputs, lists, mean, slopes, outputs.sh)
+    d_view = colour_gradient(small, place, scene, mean, slopes, outputs.sh)
     add_camera_sums(sums, camera, mean, dp, (row0, row1, row2), d_view)
     rows = view[0]
     d_mean = ewa.plus(ewa.scaled(dp[0], rows[0]), ewa.scaled(dp[1], rows[1]))
@@ -197,8 +196,9 @@ def added(a: Any, b: Any) -> Any:
 
 
 @part
-def block_gradient(small: Any, sums: Any, g: int, sizes: Any, inputs: Any, lists: Any, flow: Any, outputs: Any) -> None:
+def block_gradient(small: Any, sums: Any, g: int, scene: Any, flow: Any, outputs: Any) -> None:
     """Gradients of eight Gaussians over all cameras. flow = (slots, hits)."""
+    sizes, inputs = scene.sizes, scene.inputs
     n = sizes.gaussians
     lanes = min(LANES, n - g)
     for i in range(g * sizes.extras, (g + lanes) * sizes.extras):
@@ -208,9 +208,9 @@ def block_gradient(small: Any, sums: Any, g: int, sizes: Any, inputs: Any, lists
     total = (none, zero, (none, none, none), none)
     is_first = True
     for camera in range(sizes.cameras):
-        if stage_moments(small, camera * n + g, lanes, g, sizes, lists, flow[0], flow[1], outputs.extras):
+        if stage_moments(small, camera, g, scene, flow, outputs.extras):
             place = (camera, g, is_first)
-            total = added(total, camera_gradient(small, sums, place, sizes, inputs, lists, outputs))
+            total = added(total, camera_gradient(small, sums, place, scene, outputs))
             is_first = False
     if is_first:
         for i in range(3 * sizes.coefficients * g, 3 * sizes.coefficients * (g + lanes)):
@@ -219,11 +219,16 @@ def block_gradient(small: Any, sums: Any, g: int, sizes: Any, inputs: Any, lists
 
 
 @part
-def chunk_task(task: int, small: Any, sums: Any, sizes: Any, inputs: Any, lists: Any, flow: Any, outputs: Any, partials: Any) -> None:
-    """Gradients of one chunk of Gaussians; its camera sums go to partials, shape (chunks, cameras, 16)."""
+def chunk_task(task: int, scratch: Any, scene: Any, flow: Any, outputs: Any, partials: Any) -> None:
+    """Gradients of one chunk of Gaussians; its camera sums go to partials, shape (chunks, cameras, 16).
+
+    scratch = (small scratch, camera sums), flow = (slots, hits).
+    """
+    small, sums = scratch
+    sizes = scene.sizes
     for i in range(sizes.cameras * at.CAMERA_SUMS):
         store(sums, i * LANES, splat(ZERO))
     for g in range(task * CHUNK, min((task + 1) * CHUNK, sizes.gaussians), LANES):
-        block_gradient(small, sums, g, sizes, inputs, lists, flow, outputs)
+        block_gradient(small, sums, g, scene, flow, outputs)
     for i in range(sizes.cameras * at.CAMERA_SUMS):
         partials[task * sizes.cameras * at.CAMERA_SUMS + i] = lane_sum(load(sums, i * LANES))

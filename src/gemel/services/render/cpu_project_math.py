@@ -4,8 +4,8 @@ Source: Zwicker et al., "EWA splatting", 2002; the perspective Jacobian is taken
 half field of view beyond the image's edge like the reference (reference.py).
 
 Notation: the 2x3 matrix with rows j0, j1 is the derivative of the pixel position with respect to the *world* position,
-so that cov_2d = [j0; j1] cov_world [j0; j1]^T. With cov_world = B B^T (B = rotation times scales) the rows l0 = j0 B and
-l1 = j1 B are all that is needed. Every function returns a flat tuple; 3-vectors are tuples of three.
+so that cov_2d = [j0; j1] cov_world [j0; j1]^T. With cov_world = B B^T (B = rotation times scales) the rows l0 = j0 B
+and l1 = j1 B are all that is needed. Every function returns a flat tuple; 3-vectors are tuples of three.
 """
 
 from typing import Any
@@ -71,7 +71,12 @@ def quaternion_gradient(q: Any, inverse: Any, c0: Any, c1: Any, c2: Any) -> Any:
     gy = TWO * (x * (c0[1] + c1[0]) + z * (c1[2] + c2[1]) + w * (c2[0] - c0[2]) - TWO * y * (c0[0] + c2[2]))
     gz = TWO * (x * (c0[2] + c2[0]) + y * (c1[2] + c2[1]) + w * (c0[1] - c1[0]) - TWO * z * (c0[0] + c1[1]))
     along = w * gw + x * gx + y * gy + z * gz
-    return (gw - w * along) * inverse, (gx - x * along) * inverse, (gy - y * along) * inverse, (gz - z * along) * inverse
+    return (
+        (gw - w * along) * inverse,
+        (gx - x * along) * inverse,
+        (gy - y * along) * inverse,
+        (gz - z * along) * inverse,
+    )
 
 
 @part

@@ -18,6 +18,7 @@ from gemel.services.render.cpu_compile import inlined, part
 from gemel.services.render.cpu_exp import exp2_negative
 from gemel.services.render.simd import (
     any_lane,
+    lane_bits,
     lane_numbers,
     load,
     prefetch,
@@ -63,21 +64,22 @@ def write_spans(spans: Any, records: Any, r: int, y: int, left: int, right: int)
 
 
 @inlined
-def read_colour(records: Any, r: int) -> Any:
-    """(red, green, blue, depth, opacity) of a splat."""
+def read_ink(records: Any, r: int, position: Any) -> Any:
+    """(red, green, blue, depth, opacity, position in the tile's list) of a splat."""
     return (
         records[r + at.RED],
         records[r + at.GREEN],
         records[r + at.BLUE],
         records[r + at.DEPTH],
         records[r + at.OPACITY],
+        position,
     )
 
 
 @inlined
-def blend_block(planes: Any, p: int, q: Any, position: Any, colour: Any) -> Any:
+def blend_block(planes: Any, p: int, q: Any, ink: Any) -> Any:
     """Blend one splat into eight pixels whose state starts at p; returns the weights."""
-    alpha = minimum(colour[4] * exp2_negative(q), ALPHA_MAX)
+    alpha = minimum(ink[4] * exp2_negative(q), ALPHA_MAX)
     before = load(planes, P_T + p)
     after = before * (np.float32(1.0) - alpha)
     is_hit = (alpha >= ALPHA_MIN) & (before > np.float32(0.0))
@@ -85,18 +87,18 @@ def blend_block(planes: Any, p: int, q: Any, position: Any, colour: Any) -> Any:
     weight = select(is_hit & is_open, before * alpha, splat(np.float32(0.0)))
     is_stop = is_hit & (~is_open)
     if any_lane(is_stop):
-        store(planes, P_STOP + p, select(is_stop, splat(position), load(planes, P_STOP + p)))
+        store(planes, P_STOP + p, select(is_stop, splat(ink[5]), load(planes, P_STOP + p)))
     store(planes, P_T + p, select(is_hit, select(is_open, after, -before), before))
-    store(planes, P_RED + p, load(planes, P_RED + p) + weight * colour[0])
-    store(planes, P_GREEN + p, load(planes, P_GREEN + p) + weight * colour[1])
-    store(planes, P_BLUE + p, load(planes, P_BLUE + p) + weight * colour[2])
-    store(planes, P_DEPTH + p, load(planes, P_DEPTH + p) + weight * colour[3])
+    store(planes, P_RED + p, load(planes, P_RED + p) + weight * ink[0])
+    store(planes, P_GREEN + p, load(planes, P_GREEN + p) + weight * ink[1])
+    store(planes, P_BLUE + p, load(planes, P_BLUE + p) + weight * ink[2])
+    store(planes, P_DEPTH + p, load(planes, P_DEPTH + p) + weight * ink[3])
     store(planes, P_ALPHA + p, load(planes, P_ALPHA + p) + weight)
     return weight
 
 
 @inlined
-def blend_row(planes: Any, p: int, count: int, shape: Any, colour: Any, position: Any, more: Any) -> None:
+def blend_row(planes: Any, p: int, count: int, shape: Any, ink: Any, more: Any) -> None:
     """Blend one splat into `count` pixels of a row, from p on.
 
     shape = (a, dx of the first pixel, b dy, c dy^2); more = (extras, place of the splat's extras, how many).
@@ -105,7 +107,7 @@ def blend_row(planes: Any, p: int, count: int, shape: Any, colour: Any, position
     extras, e, extra_count = more
     dx = lane_numbers() + dx_first
     for _ in range(0, count, LANES):
-        weight = blend_block(planes, p, (a * dx + b_dy) * dx + c_dy_dy, position, colour)
+        weight = blend_block(planes, p, (a * dx + b_dy) * dx + c_dy_dy, ink)
         for k in range(extra_count):
             o = P_EXTRA + k * PLANE + p
             store(planes, o, load(planes, o) + weight * extras[e + k])
@@ -117,7 +119,7 @@ def blend_row(planes: Any, p: int, count: int, shape: Any, colour: Any, position
 def blend_splat(planes: Any, spans: Any, records: Any, r: int, box: Any, position: Any, more: Any) -> None:
     """Blend one splat into the tile whose pixel box is (left, top, right, bottom)."""
     left, top, right, bottom = box
-    colour = read_colour(records, r)
+    ink = read_ink(records, r, position)
     a, b, c = records[r + at.CONIC_A], records[r + at.CONIC_B], records[r + at.CONIC_C]
     first_row, end_row = row_range(records, r, top, bottom)
     for y in range(first_row, end_row):
@@ -128,7 +130,7 @@ def blend_splat(planes: Any, spans: Any, records: Any, r: int, box: Any, positio
         dy = np.float32(y) + HALF - records[r + at.MEAN_Y]
         dx = np.float32(first) + HALF - records[r + at.MEAN_X]
         shape = (a, dx, b * dy, c * dy * dy)
-        blend_row(planes, (y - top) * ROW + first - left, count, shape, colour, position, more)
+        blend_row(planes, (y - top) * ROW + first - left, count, shape, ink, more)
 
 
 @part
@@ -147,10 +149,10 @@ def clear_planes(planes: Any, box: Any, count: int) -> None:
 @part
 def is_full(planes: Any) -> bool:
     """Whether no pixel of the tile is open any more."""
+    open_count = 0
     for i in range(0, PLANE, LANES):
-        if any_lane(load(planes, P_T + i) > np.float32(0.0)):
-            return False
-    return True
+        open_count += lane_bits(load(planes, P_T + i) > np.float32(0.0))
+    return open_count == 0
 
 
 @part
@@ -165,8 +167,9 @@ def tile_box(tile: int, sizes: Any) -> Any:
 
 
 @part
-def blend_tile(planes: Any, spans: Any, tile: int, box: Any, sizes: Any, inputs: Any, lists: Any) -> None:
+def blend_tile(planes: Any, spans: Any, tile: int, box: Any, scene: Any) -> None:
     """All splats of one tile, front to back, until every pixel is closed."""
+    sizes, inputs, lists = scene
     start, end = lists.tile_starts[tile], lists.tile_starts[tile + 1]
     for i in range(start, end):
         if (i - start) % CHECK_EVERY == 0 and is_full(planes):
@@ -198,12 +201,13 @@ def write_tile(planes: Any, camera: int, box: Any, sizes: Any, images: Any) -> N
 
 
 @part
-def draw_task(task: int, spans: Any, planes: Any, states: Any, sizes: Any, inputs: Any, lists: Any, images: Any) -> None:
+def draw_task(task: int, spans: Any, planes: Any, states: Any, scene: Any, images: Any) -> None:
     """Draw one tile; `states` keeps its transmittance and stop positions for the backward pass."""
+    sizes, lists = scene.sizes, scene.lists
     tile = lists.tile_order[task]
     camera, box = tile_box(tile, sizes)
     clear_planes(planes, box, sizes.extras)
-    blend_tile(planes, spans, tile, box, sizes, inputs, lists)
+    blend_tile(planes, spans, tile, box, scene)
     write_tile(planes, camera, box, sizes, images)
     for i in range(0, 2 * PLANE, LANES):
         store(states, tile * 2 * PLANE + i, load(planes, i))

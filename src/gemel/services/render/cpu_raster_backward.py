@@ -16,7 +16,7 @@ from gemel.services.render import cpu_layout as at
 from gemel.services.render import simd_operators
 from gemel.services.render.cpu_compile import inlined, part
 from gemel.services.render.cpu_exp import exp2_negative
-from gemel.services.render.cpu_raster import AHEAD, read_colour, row_range, tile_box, write_spans
+from gemel.services.render.cpu_raster import AHEAD, read_ink, row_range, tile_box, write_spans
 from gemel.services.render.simd import lane_numbers, lane_sum, lane_sums, load, prefetch, select, splat, store
 
 minimum = simd_operators.minimum
@@ -83,18 +83,18 @@ def add_extra_gradients(planes: Any, p: int, weight: Any, more: Any) -> None:
 
 
 @inlined
-def block_terms(planes: Any, p: int, q: Any, position: Any, colour: Any, more: Any) -> Any:
+def block_terms(planes: Any, p: int, q: Any, ink: Any, more: Any) -> Any:
     """(s, weight * dL/d(red, green, blue, depth)) of eight pixels; updates transmittance and what lies behind."""
-    raw = colour[4] * exp2_negative(q)
+    raw = ink[4] * exp2_negative(q)
     alpha = minimum(raw, at.ALPHA_MAX)
-    is_hit = (alpha >= at.ALPHA_MIN) & (load(planes, P_STOP + p) > position)
+    is_hit = (alpha >= at.ALPHA_MIN) & (load(planes, P_STOP + p) > ink[5])
     inverse = ONE / (ONE - alpha)
     after, rest = load(planes, P_T + p), load(planes, P_REST + p)
     before = after * inverse
     red, green, blue = load(planes, P_RED + p), load(planes, P_GREEN + p), load(planes, P_BLUE + p)
     depth = load(planes, P_DEPTH + p)
-    u = load(planes, P_ALPHA + p) + depth * (colour[3] - load(planes, P_MEAN + p))
-    u = u + red * colour[0] + green * colour[1] + blue * colour[2] + extra_terms(planes, p, more)
+    u = load(planes, P_ALPHA + p) + depth * (ink[3] - load(planes, P_MEAN + p))
+    u = u + red * ink[0] + green * ink[1] + blue * ink[2] + extra_terms(planes, p, more)
     zero = splat(ZERO)
     weight = select(is_hit, before * alpha, zero)
     s = select(is_hit & (raw <= at.ALPHA_MAX), alpha * (before * u - rest * inverse), zero)
@@ -105,14 +105,14 @@ def block_terms(planes: Any, p: int, q: Any, position: Any, colour: Any, more: A
 
 
 @inlined
-def row_terms(planes: Any, p: int, count: int, shape: Any, colour: Any, position: Any, more: Any, sums: Any) -> Any:
+def row_terms(planes: Any, p: int, count: int, shape: Any, ink: Any, more: Any, sums: Any) -> Any:
     """Add one row's terms to the running sums: s, s dx, s dx^2, red, green, blue, depth."""
     a, dx_first, b_dy, c_dy_dy = shape
     s_1, s_x, s_xx, red, green, blue, depth = sums
     dx = lane_numbers() + dx_first
     for _ in range(0, count, LANES):
         q = (a * dx + b_dy) * dx + c_dy_dy
-        s, w_red, w_green, w_blue, w_depth = block_terms(planes, p, q, position, colour, more)
+        s, w_red, w_green, w_blue, w_depth = block_terms(planes, p, q, ink, more)
         sx = s * dx
         s_1, s_x, s_xx = s_1 + s, s_x + sx, s_xx + sx * dx
         red, green, blue, depth = red + w_red, green + w_green, blue + w_blue, depth + w_depth
@@ -125,7 +125,7 @@ def row_terms(planes: Any, p: int, count: int, shape: Any, colour: Any, position
 def splat_gradient(planes: Any, spans: Any, records: Any, r: int, box: Any, position: Any, more: Any) -> None:
     """One splat's sums over one tile into its slot."""
     left, top, right, bottom = box
-    colour = read_colour(records, r)
+    ink = read_ink(records, r, position)
     a, b, c = records[r + at.CONIC_A], records[r + at.CONIC_B], records[r + at.CONIC_C]
     zero = splat(ZERO)
     s_1, s_x, s_xx, red, green, blue, depth = zero, zero, zero, zero, zero, zero, zero
@@ -140,7 +140,7 @@ def splat_gradient(planes: Any, spans: Any, records: Any, r: int, box: Any, posi
         shape = (a, np.float32(first) + HALF - records[r + at.MEAN_X], b * dy, c * dy * dy)
         sums = (zero, zero, s_xx, red, green, blue, depth)
         p = (y - top) * ROW + first - left
-        t_1, t_x, s_xx, red, green, blue, depth = row_terms(planes, p, count, shape, colour, position, more, sums)
+        t_1, t_x, s_xx, red, green, blue, depth = row_terms(planes, p, count, shape, ink, more, sums)
         s_1, s_x = s_1 + t_1, s_x + t_x
         s_y, s_xy, s_yy = s_y + t_1 * dy, s_xy + t_x * dy, s_yy + t_1 * (dy * dy)
     store(more[3], more[4], lane_sums((s_1, s_x, s_y, s_xx, s_xy, s_yy, depth, red)))
@@ -148,11 +148,12 @@ def splat_gradient(planes: Any, spans: Any, records: Any, r: int, box: Any, posi
 
 
 @part
-def tile_gradient(planes: Any, spans: Any, tile: int, box: Any, sizes: Any, inputs: Any, lists: Any, flow: Any) -> None:
+def tile_gradient(planes: Any, spans: Any, tile: int, box: Any, scene: Any, flow: Any) -> None:
     """All splats of one tile, back to front; splats behind the last blended one are marked as not hit.
 
     flow = (slots, hits).
     """
+    sizes, inputs, lists = scene
     slots, hits = flow
     start, end = lists.tile_starts[tile], lists.tile_starts[tile + 1]
     last = last_position(planes, end - start)
@@ -172,9 +173,16 @@ def tile_gradient(planes: Any, spans: Any, tile: int, box: Any, sizes: Any, inpu
 
 @part
 def tile_task(
-    task: int, spans: Any, planes: Any, states: Any, sizes: Any, inputs: Any, lists: Any, pictures: Any, flow: Any
+    task: int,
+    spans: Any,
+    planes: Any,
+    states: Any,
+    scene: Any,
+    pictures: Any,
+    flow: Any,
 ) -> None:
     """Gradients of one tile. pictures = (images, their gradients); flow = (slots, hits)."""
+    sizes, lists = scene.sizes, scene.lists
     tile = lists.tile_order[task]
     camera, box = tile_box(tile, sizes)
     for i in range(0, 2 * PLANE, LANES):
@@ -182,4 +190,4 @@ def tile_task(
     for i in range(P_REST, P_EXTRA + sizes.extras * PLANE, LANES):
         store(planes, i, splat(ZERO))
     read_gradients(planes, camera, box, sizes, pictures[0], pictures[1])
-    tile_gradient(planes, spans, tile, box, sizes, inputs, lists, flow)
+    tile_gradient(planes, spans, tile, box, scene, flow)

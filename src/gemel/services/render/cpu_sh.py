@@ -10,7 +10,8 @@ import numpy as np
 
 from gemel.services.render import spherical_harmonics as sh
 from gemel.services.render.cpu_compile import part
-from gemel.services.render.simd import load, load_field, load_fields, splat, store, store_field, store_fields
+from gemel.services.render.simd import load, splat, store
+from gemel.services.render.simd_fields import load_field, load_fields, store_field, store_fields
 
 LANES = 8
 STAGED = 64 * LANES  # place of a block's coefficients in the small scratch
@@ -68,7 +69,12 @@ def unstage(small: Any, place: int, array: Any, first: int, n: int, fields: int)
         o = place + f * LANES
         low = (load(small, o), load(small, o + LANES), load(small, o + 2 * LANES), load(small, o + 3 * LANES))
         o += 4 * LANES
-        high = (load(small, o), load(small, o + LANES), load(small, o + 2 * LANES), load(small, o + 3 * LANES))
+        high = (
+            load(small, o),
+            load(small, o + LANES),
+            load(small, o + 2 * LANES),
+            load(small, o + 3 * LANES),
+        )
         store_fields(array, first, n, fields, f, low + high)
     for f in range(whole, fields):
         store_field(array, first, n, fields, f, load(small, place + f * LANES))
@@ -94,9 +100,17 @@ def direction_gradient_low(small: Any, slopes: int, d: Any, count: int) -> Any:
     zero = splat(ZERO)
     gx, gy, gz = zero, zero, zero
     if count > 1:
-        gx, gy, gz = -C1 * load(small, slopes + 3 * LANES), -C1 * load(small, slopes + 1 * LANES), C1 * load(small, slopes + 2 * LANES)
+        gx, gy, gz = (
+            -C1 * load(small, slopes + 3 * LANES),
+            -C1 * load(small, slopes + 1 * LANES),
+            C1 * load(small, slopes + 2 * LANES),
+        )
     if count > 4:
-        s4, s5, s6 = C20 * load(small, slopes + 4 * LANES), C21 * load(small, slopes + 5 * LANES), C22 * load(small, slopes + 6 * LANES)
+        s4, s5, s6 = (
+            C20 * load(small, slopes + 4 * LANES),
+            C21 * load(small, slopes + 5 * LANES),
+            C22 * load(small, slopes + 6 * LANES),
+        )
         s7, s8 = C23 * load(small, slopes + 7 * LANES), C24 * load(small, slopes + 8 * LANES)
         gx = gx + s4 * y + s7 * z + TWO * x * (s8 - s6)
         gy = gy + s4 * x + s5 * z - TWO * y * (s8 + s6)
@@ -111,7 +125,11 @@ def direction_gradient(small: Any, slopes: int, d: Any, count: int) -> Any:
     gx, gy, gz = direction_gradient_low(small, slopes, d, count)
     if count > 9:
         xx, yy, zz = x * x, y * y, z * z
-        s9, s10, s11 = C30 * load(small, slopes + 9 * LANES), C31 * load(small, slopes + 10 * LANES), C32 * load(small, slopes + 11 * LANES)
+        s9, s10, s11 = (
+            C30 * load(small, slopes + 9 * LANES),
+            C31 * load(small, slopes + 10 * LANES),
+            C32 * load(small, slopes + 11 * LANES),
+        )
         s12, s13 = C33 * load(small, slopes + 12 * LANES), C34 * load(small, slopes + 13 * LANES)
         s14, s15 = C35 * load(small, slopes + 14 * LANES), C36 * load(small, slopes + 15 * LANES)
         inner = FOUR * zz - xx - yy

@@ -12,7 +12,7 @@ that core is taken, moves itself to a free one: its affinity is narrowed for a m
 import ctypes
 import os
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from queue import SimpleQueue
 from threading import Thread
 
@@ -45,7 +45,7 @@ def _settle(taken: list[int]) -> None:
     taken.append(core_now())
 
 
-@lru_cache(maxsize=None)
+@cache
 def _helper(process: int, number: int) -> "SimpleQueue[Callable[[], None]]":
     """The job queue of helper `number`; `process` keeps a forked child from talking to its parent's threads."""
     jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()

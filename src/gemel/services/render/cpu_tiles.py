@@ -1,8 +1,8 @@
 """Which splats each tile meets, front to back.
 
 One radix sort of the visible splats by depth, then a counting sort into tiles: filling in depth order leaves every
-tile's list sorted, so no list is ever sorted on its own. Ties in depth keep the order of the Gaussians. Only the bits in
-which depths differ are sorted, in digits of 13 bits: two passes for most scenes.
+tile's list sorted, so no list is ever sorted on its own. Ties in depth keep the order of the Gaussians. Only the bits
+in which depths differ are sorted, in digits of 13 bits: two passes for most scenes.
 
 A splat's gradient slots (one per tile that it touches) are numbered contiguously, so that the backward projection adds
 them up in a fixed order: no races, and equal bits for any number of threads.
@@ -129,7 +129,12 @@ def fill_task(task: int, bands: int, ends: Any, sizes: Any, lists: Any) -> None:
         ahead = int(lists.keys[keys + 2 * min(i + AHEAD, count - 1) + 1])
         prefetch(lists.rects, 4 * ahead)
         prefetch(lists.slot_starts, ahead)
-        x0, y0, x1, y1 = lists.rects[4 * s], lists.rects[4 * s + 1], lists.rects[4 * s + 2], lists.rects[4 * s + 3]
+        x0, y0, x1, y1 = (
+            lists.rects[4 * s],
+            lists.rects[4 * s + 1],
+            lists.rects[4 * s + 2],
+            lists.rects[4 * s + 3],
+        )
         for y in range(max(y0, top), min(y1, bottom)):
             slot = lists.slot_starts[s] + (y - y0) * (x1 - x0)
             for x in range(x0, x1):

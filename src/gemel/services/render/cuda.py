@@ -1,8 +1,8 @@
 """The CUDA back end: gsplat behind the renderer's protocol.
 
 gsplat 1.5 uses the same projection, thresholds and pixel centres as reference.py, so this file only has to give it its
-inputs and to add the gradients that gsplat does not compute. Needs an NVIDIA GPU and the package gsplat, both looked for
-by renderer.make_renderer. This file's whole point is torch, so it imports torch at module level.
+inputs and to add the gradients that gsplat does not compute. Needs an NVIDIA GPU and the package gsplat; make_renderer
+looks for both. This file's whole point is torch, so it imports torch at module level.
 """
 
 from typing import Any
@@ -40,9 +40,7 @@ def _blank(request: RenderRequest) -> Rendering:
     shape = (len(request.intrinsics), request.height, request.width)
     zero = request.means.sum() * 0.0 + request.Ts_camera_world.sum() * 0.0 + request.intrinsics.sum() * 0.0
     extras = 0 if request.extras is None else request.extras.shape[1]
-    return Rendering(
-        zero.expand(*shape, 3), zero.expand(shape), zero.expand(shape), zero.new_zeros((*shape, extras))
-    )
+    return Rendering(zero.expand(*shape, 3), zero.expand(shape), zero.expand(shape), zero.new_zeros((*shape, extras)))
 
 
 def _rasterise(request: RenderRequest) -> Rendering:
@@ -99,7 +97,7 @@ def _poses_with_intrinsics(Ts_camera_world: Tensor, intrinsics: Tensor) -> Tenso
     """The poses, unchanged in value, through which gradients flow to the intrinsics as well.
 
     gsplat differentiates poses but not intrinsics. A change of intrinsics acts on the image exactly like the matrix
-    A = [[fx/fx0, 0, (cx-cx0)/fx0], [0, fy/fy0, (cy-cy0)/fy0], [0, 0, 1]] in front of the pose, at fixed intrinsics fx0...
+    A = [[fx/fx0, 0, (cx-cx0)/fx0], [0, fy/fy0, (cy-cy0)/fy0], [0, 0, 1]] in front of the pose, with fixed intrinsics.
     """
     if not intrinsics.requires_grad:
         return Ts_camera_world

@@ -7,6 +7,8 @@ inline; with a dozen arrays per kernel that doubled the run time and the compile
 keeps it alive during the call; nothing checks bounds (numba would not either).
 """
 
+# mypy: disallow-untyped-decorators=false, disallow-subclassing-any=false
+
 import operator
 from typing import Any
 

@@ -3,11 +3,12 @@
 This file's whole point is numba, so it imports numba at module level. Importing it registers the operators.
 """
 
+# mypy: disallow-untyped-decorators=false, disallow-subclassing-any=false
+
 import operator
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
 from numba import types  # noqa: TID253 - this file exists for numba
 from numba.extending import intrinsic, overload  # noqa: TID253
 
@@ -38,8 +39,7 @@ def _binary(result: Any, emit: Callable[[Any, Any, Any], Any]) -> Any:
     def operation(typing: Any, a: Any, b: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             left, right = (
-                _as_vector(context, builder, kind, value)
-                for kind, value in zip(signature.args, args, strict=True)
+                _as_vector(context, builder, kind, value) for kind, value in zip(signature.args, args, strict=True)
             )
             return emit(builder, left, right)
 
@@ -54,13 +54,21 @@ def _register(symbol: Any, operation: Any) -> None:
         return (lambda a, b: operation(a, b)) if _is_vector_pair(a, b) else None
 
 
+def _arithmetic(name: str) -> Callable[[Any, Any, Any], Any]:
+    return lambda builder, x, y: getattr(builder, name)(x, y, flags=_FLAGS)
+
+
+def _comparison(sign: str) -> Callable[[Any, Any, Any], Any]:
+    return lambda builder, x, y: builder.fcmp_ordered(sign, x, y)
+
+
 def _register_all() -> None:
     arithmetic = {operator.add: "fadd", operator.sub: "fsub", operator.mul: "fmul", operator.truediv: "fdiv"}
     for symbol, name in arithmetic.items():
-        _register(symbol, _binary(simd.vector, lambda b, x, y, n=name: getattr(b, n)(x, y, flags=_FLAGS)))
+        _register(symbol, _binary(simd.vector, _arithmetic(name)))
     comparisons = {operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">="}
     for symbol, sign in comparisons.items():
-        _register(symbol, _binary(simd.mask, lambda b, x, y, s=sign: b.fcmp_ordered(s, x, y)))
+        _register(symbol, _binary(simd.mask, _comparison(sign)))
 
 
 _register_all()

@@ -10,13 +10,11 @@ from gemel.errors import GemelError
 from gemel.services.render.spherical_harmonics import band_rotations
 
 
-def transform_gaussians(
-    gaussians: Gaussians, T_new_old: Float[np.ndarray, "4 4"], *, scale: float = 1.0
-) -> Gaussians:
+def transform_gaussians(gaussians: Gaussians, T_new_old: Float[np.ndarray, "4 4"], *, scale: float = 1.0) -> Gaussians:
     """The same Gaussians in another frame: p_new = T_new_old (scale * p_old).
 
-    `scale` changes the unit of length first (new metres per old unit). SH bands are turned with the rotation. Extras stay
-    as they are; rotate those that are directions, such as normals, yourself.
+    `scale` changes the unit of length first (new metres per old unit). SH bands are turned with the rotation. Extras
+    stay as they are; rotate those that are directions, such as normals, yourself.
     """
     R_new_old = _checked_rotation(T_new_old)
     if not 0.0 < scale < float("inf"):
