@@ -61,6 +61,16 @@ def test_graph_can_be_used_twice(make_scene: Any, converted: Any) -> None:
     assert torch.equal(first, second)
 
 
+def test_images_without_a_gradient_count_as_zero(make_scene: Any, converted: Any) -> None:
+    """A loss on the colours alone gives the gradients of one that also adds zero times the other images."""
+    request, renderer = converted(make_scene(extras=2)), RendererCpu()
+    (alone,) = torch.autograd.grad(renderer.render(request).colour.square().sum(), [request.means])
+    images = renderer.render(request)
+    loss = images.colour.square().sum() + 0.0 * (images.alpha.sum() + images.depth.sum() + images.extras.sum())
+    (together,) = torch.autograd.grad(loss, [request.means])
+    assert torch.equal(alone, together)
+
+
 def test_inputs_that_do_not_lie_contiguously(make_scene: Any, converted: Any) -> None:
     """Transposed or sliced tensors are drawn like their contiguous copies."""
     request = converted(make_scene())

@@ -101,15 +101,16 @@ class _Draw(torch.autograd.Function):
             for result in results:
                 result.zero_()
         ctx.save_for_backward(*held, *results)
+        ctx.set_materialize_grads(False)
         return results
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
         held = ctx.saved_tensors[: len(NAMES) + 2]
         if not ctx.has_gaussians:
             return (None, None, *(None if tensor is None else torch.zeros_like(tensor) for tensor in held))
         results = tuple(None if tensor is None else torch.empty_like(tensor) for tensor in held[: len(NAMES)])
-        solid = tuple(gradient.contiguous() for gradient in gradients)
+        solid = tuple(None if gradient is None else gradient.contiguous() for gradient in gradients)
         sums = differentiate(ctx.frame, Images(*_addresses(solid)), Outputs(*_addresses(results)))
         poses, intrinsics = camera_gradients(sums, held[-2].numpy(), held[-1].numpy())
         return (None, None, *results, torch.from_numpy(poses), torch.from_numpy(intrinsics))

@@ -35,7 +35,7 @@ def list_splats(control: Any, report: Any, scratch: Any, histograms: Any, scene:
         task = take(control, PROJECT)
     finish(control, PROJECT, tasks)
     task = take(control, SORT)
-    while task < sizes.cameras:
+    while task < 2 * sizes.cameras:
         sort_task(task, starts, sizes, lists)
         done(control, SORT)
         task = take(control, SORT)
@@ -43,7 +43,7 @@ def list_splats(control: Any, report: Any, scratch: Any, histograms: Any, scene:
         report[0] = count_task(sizes, lists, integers(histograms), scratch.stride)
         order_tiles(sizes, lists, starts)
         done(control, COUNT)
-    finish(control, SORT, sizes.cameras)
+    finish(control, SORT, 2 * sizes.cameras)
     finish(control, COUNT, 1)
 
 

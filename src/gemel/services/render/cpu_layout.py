@@ -107,7 +107,7 @@ class Lists(NamedTuple):
     tile_order: int
     """int32 (t,): tiles, fullest first."""
     visible: int
-    """int32 (c, 2): how many splats are visible, where their sorted keys begin."""
+    """int32 (c, 2, 2): per half (near, far) how many splats are visible, where their sorted keys begin."""
     keys: int
     """uint32 (2, s, 2): depth bits and splat, twice, to sort back and forth."""
     depth_bits: int

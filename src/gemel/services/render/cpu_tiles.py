@@ -16,6 +16,7 @@ from gemel.services.render.simd import prefetch
 
 DIGIT_BITS = 13
 BUCKETS = 1 << DIGIT_BITS
+SAMPLES = 48  # splats from which the median depth is guessed
 AHEAD = 12  # splats whose boxes are fetched ahead
 
 
@@ -44,37 +45,67 @@ def radix_pass(keys: Any, source: int, target: int, count: int, shift: int, star
 
 
 @part
-def gather_visible(keys: Any, place: int, lists: Any, first: int, end: int) -> Any:
-    """Write (depth bits, splat) of the visible splats in [first, end); returns their count, lowest and highest bits.
+def median_bits(lists: Any, first: int, end: int) -> int:
+    """Depth bits in the middle of a sample of the visible splats in [first, end); found by counting, no sorting."""
+    step = max(1, (end - first) // SAMPLES)
+    best, best_excess = 0, 1 << 30
+    for s in range(first, end, step):
+        if lists.rects[4 * s + 2] > 0:
+            bits, excess = int(lists.depth_bits[s * at.RECORD + at.DEPTH]), 0
+            for other in range(first, end, step):
+                if lists.rects[4 * other + 2] > 0:
+                    excess += 1 if int(lists.depth_bits[other * at.RECORD + at.DEPTH]) < bits else -1
+            if abs(excess) < best_excess:
+                best, best_excess = bits, abs(excess)
+    return best
 
-    Positive floats sort like their bits.
+
+@part
+def gather_half(lists: Any, place: int, sign: int, pivot: int, span: Any) -> Any:
+    """Write (depth bits, splat) of one half of the visible splats; returns their count, lowest and highest bits.
+
+    sign = 1: the nearer half, upwards from keys[place]; sign = -1: the farther half, downwards, going through the splats
+    backwards, so that either half lies in the order of the Gaussians. Positive floats sort like their bits.
     """
     count, low, high = 0, 0xFFFFFFFF, 0
-    for s in range(first, end):
+    for s in range(span[0], span[1], sign):
         if lists.rects[4 * s + 2] > 0:
             bits = int(lists.depth_bits[s * at.RECORD + at.DEPTH])
-            low, high = min(low, bits), max(high, bits)
-            keys[place + 2 * count] = bits
-            keys[place + 2 * count + 1] = s
-            count += 1
+            if (bits < pivot) == (sign > 0):
+                low, high = min(low, bits), max(high, bits)
+                lists.keys[place] = bits
+                lists.keys[place + 1] = s
+                place += 2 * sign
+                count += 1
     return count, low, high
 
 
 @part
-def sort_task(camera: int, starts: Any, sizes: Any, lists: Any) -> None:
-    """Order the visible splats of one camera by depth; notes where the sorted list begins."""
-    n = sizes.gaussians
-    here, there = 2 * camera * n, 2 * (camera + sizes.cameras) * n
-    count, low, high = gather_visible(lists.keys, here, lists, camera * n, (camera + 1) * n)
+def sort_task(task: int, starts: Any, sizes: Any, lists: Any) -> None:
+    """Order one half (nearer or farther than the median) of one camera's visible splats by depth.
+
+    Notes how many there are and where the sorted list begins. Halves, because sorting is the one step that would
+    otherwise keep all workers but one waiting.
+    """
+    n, camera, half = sizes.gaussians, task // 2, task % 2
+    first, end = camera * n, (camera + 1) * n
+    pivot = median_bits(lists, first, end)
+    here, count, low, high = 2 * first, 0, 0, 0
+    if half == 0:
+        count, low, high = gather_half(lists, here, 1, pivot, (first, end))
+    else:
+        count, low, high = gather_half(lists, 2 * end - 2, -1, pivot, (end - 1, first - 1))
+        here = 2 * (end - count)
+    there = here + 2 * sizes.cameras * n
     for i in range(count):
         lists.keys[here + 2 * i] = lists.keys[here + 2 * i] - low
     shift = 0
-    while (high - low) >> shift > 0 and count > 0:
+    while count > 0 and (high - low) >> shift > 0:
         radix_pass(lists.keys, here, there, count, shift, starts)
         here, there = there, here
         shift += DIGIT_BITS
-    lists.visible[2 * camera] = count
-    lists.visible[2 * camera + 1] = here
+    lists.visible[2 * task] = count
+    lists.visible[2 * task + 1] = here
 
 
 @part
@@ -122,19 +153,20 @@ def fill_task(task: int, bands: int, ends: Any, sizes: Any, lists: Any) -> None:
     base = camera * sizes.tiles_x * sizes.tiles_y
     for t in range(base + top * sizes.tiles_x, base + bottom * sizes.tiles_x):
         ends[t] = lists.tile_starts[t]
-    keys = lists.visible[2 * camera + 1]
-    count = lists.visible[2 * camera]
+    for half in range(2 * camera, 2 * camera + 2):
+        fill_half(lists.visible[2 * half + 1], lists.visible[2 * half], (base, top, bottom), ends, sizes, lists)
+
+
+@part
+def fill_half(keys: int, count: int, band: Any, ends: Any, sizes: Any, lists: Any) -> None:
+    """Enter `count` sorted splats into the lists of a band = (first tile of the camera, first row, end row)."""
+    base, top, bottom = band
     for i in range(count):
         s = int(lists.keys[keys + 2 * i + 1])
         ahead = int(lists.keys[keys + 2 * min(i + AHEAD, count - 1) + 1])
         prefetch(lists.rects, 4 * ahead)
         prefetch(lists.slot_starts, ahead)
-        x0, y0, x1, y1 = (
-            lists.rects[4 * s],
-            lists.rects[4 * s + 1],
-            lists.rects[4 * s + 2],
-            lists.rects[4 * s + 3],
-        )
+        x0, y0, x1, y1 = lists.rects[4 * s], lists.rects[4 * s + 1], lists.rects[4 * s + 2], lists.rects[4 * s + 3]
         for y in range(max(y0, top), min(y1, bottom)):
             slot = lists.slot_starts[s] + (y - y0) * (x1 - x0)
             for x in range(x0, x1):
