@@ -35,7 +35,7 @@ def bench_splat(*, quick: bool, seed: int) -> tuple[Figures, Rows]:
     rows = [_row(*size, rounds=3 if quick else 12, is_full=size == main, seed=seed) for size in sizes]
     headline = next(row for row in rows if (row["gaussians"], row["width"], row["height"]) == main)
     figures = _headline_figures(headline)
-    figures |= _thread_figures(*main, seed=seed, seconds=0.5 if quick else 3.0)
+    figures |= _thread_figures(main, rounds=1 if quick else 3, seconds=0.2 if quick else 3.0, seed=seed)
     figures |= {} if quick else _growth(rows)
     figures |= _cuda_figures(quick=quick, seed=seed)
     return figures, rows
@@ -89,19 +89,19 @@ def _headline_figures(row: dict[str, Any]) -> Figures:
     }
 
 
-def _thread_figures(n: int, width: int, height: int, *, seed: int, seconds: float) -> Figures:
+def _thread_figures(size: tuple[int, int, int], *, rounds: int, seconds: float, seed: int) -> Figures:
     """Gain of two threads over what two independent processes get, and the cost of torch's threads next door."""
     from gemel.services.render.cpu import RendererCpu
 
-    request = make_request(n, width, height, seed=seed)
+    request = make_request(*size, seed=seed)
     jobs = [frame_job(RendererCpu(threads), request, is_backward=True) for threads in (1, 2)]
     for job in jobs:
         job()
     one, two, pair = [], [], []
-    for _ in range(3):
+    for _ in range(rounds):
         one.append(lower_quartile_s(jobs[0], seconds))
         two.append(lower_quartile_s(jobs[1], seconds))
-        pair.append(process_pair_s(n, width, height, seed=seed, seconds=seconds))
+        pair.append(process_pair_s(*size, seed=seed, seconds=seconds))
     gain_threads, gain_processes = min(one) / min(two), 2.0 * min(one) / min(pair)
     beside = _beside_torch(jobs[1], seconds)
     return {

@@ -15,7 +15,13 @@ NAMES = ("means", "quats", "scales", "covariances", "opacities", "sh", "extras",
 
 
 @pytest.mark.parametrize(
-    "fields", [{}, {"is_antialiased": True}, {"has_covariances": True}, {"coefficients": 4, "cameras": 2}]
+    "fields",
+    [
+        {},
+        {"is_antialiased": True},
+        {"has_covariances": True},
+        pytest.param({"coefficients": 4, "cameras": 2}, marks=pytest.mark.slow),
+    ],
 )
 def test_gradients_equal_finite_differences(fields: dict[str, Any], make_scene: Any) -> None:
     """autograd through the reference agrees with central differences in float64 for every input."""

@@ -64,8 +64,8 @@ def median_bits(lists: Any, first: int, end: int) -> int:
 def gather_half(lists: Any, place: int, sign: int, pivot: int, span: Any) -> Any:
     """Write (depth bits, splat) of one half of the visible splats; returns their count, lowest and highest bits.
 
-    sign = 1: the nearer half, upwards from keys[place]; sign = -1: the farther half, downwards, going through the splats
-    backwards, so that either half lies in the order of the Gaussians. Positive floats sort like their bits.
+    sign = 1: the nearer half, upwards from keys[place]; sign = -1: the farther half, downwards, going through the
+    splats backwards, so that either half lies in the order of the Gaussians. Positive floats sort like their bits.
     """
     count, low, high = 0, 0xFFFFFFFF, 0
     for s in range(span[0], span[1], sign):
