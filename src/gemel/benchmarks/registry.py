@@ -11,4 +11,10 @@ def _ingest() -> Callable[..., Result]:
     return bench_ingest
 
 
-BENCHMARKS: dict[str, Callable[[], Callable[..., Result]]] = {"ingest": _ingest}
+def _splat() -> Callable[..., Result]:
+    from gemel.benchmarks.splat import bench_splat
+
+    return bench_splat
+
+
+BENCHMARKS: dict[str, Callable[[], Callable[..., Result]]] = {"ingest": _ingest, "splat": _splat}

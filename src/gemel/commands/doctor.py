@@ -13,6 +13,7 @@ _EXTRAS = {
     "core": ("numpy", "pyarrow", "av", "tyro", "rich", "jaxtyping"),
     "sim": ("mujoco", "scipy"),
     "fit": ("torch", "numba"),
+    "usd": ("usd-core",),
 }
 
 
@@ -38,7 +39,17 @@ class Doctor:
         """Check and show; exit code 1 when the core is not usable."""
         from gemel.commands.screen import print_table, write_json
 
-        checks = [_python(), _processor(), _memory(), _disk(), _gpu(), _graphics(), *_codecs(), *_packages()]
+        checks = [
+            _python(),
+            _processor(),
+            _memory(),
+            _disk(),
+            _gpu(),
+            _graphics(),
+            *_codecs(),
+            *_packages(),
+            *_renderers(),
+        ]
         if self.json is not None:
             write_json([asdict(check) for check in checks], self.json)
         if self.json is None or str(self.json) != "-":
@@ -123,3 +134,19 @@ def _packages() -> list[Check]:
                 remedy = "pip install gemel" if extra == "core" else f"pip install 'gemel[{extra}]'"
                 checks.append(Check(f"{extra} {package}", "missing", "not installed", remedy))
     return checks
+
+
+def _renderers() -> list[Check]:
+    """Which splat renderers work here, and which one `auto` takes."""
+    from gemel.services.render.renderer import usable_backends
+
+    obstacles = usable_backends()
+    chosen = next((name for name in ("cuda", "cpu") if not obstacles[name]), None)
+    return [
+        Check(
+            f"renderer {name}",
+            "note" if obstacle else "ok",
+            obstacle or ("the default here" if name == chosen else "usable"),
+        )
+        for name, obstacle in obstacles.items()
+    ]

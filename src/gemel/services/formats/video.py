@@ -164,6 +164,7 @@ class VideoWriter:
         stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
         stream.codec_context.time_base = _TIME_BASE
         stream.codec_context.options = _encoder_options(codec)
+        os.environ.setdefault("SVT_LOG", "1")  # else the AV1 encoder prints its settings on every file
         stream.codec_context.thread_count = 1  # the same bytes on every machine
         self._stream = stream
         self.size_bytes = 0
