@@ -4,6 +4,7 @@ Reading holds two decoded frames at most, whatever the length of the file.
 """
 
 import math
+import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
