@@ -103,20 +103,22 @@ def converted() -> Callable[..., RenderRequest]:
 
 
 @pytest.fixture
-def run_both_ways() -> Callable[[Renderer, RenderRequest], tuple[Rendering, dict[str, torch.Tensor]]]:
-    """Draw, then pull fixed random image gradients back to every input."""
+def run_both_ways() -> Callable[..., tuple[Rendering, dict[str, torch.Tensor]]]:
+    """Draw, then pull fixed random image gradients, zero at `hidden` pixels, back to every input."""
 
-    def run(renderer: Renderer, request: RenderRequest) -> tuple[Rendering, dict[str, torch.Tensor]]:
+    def run(
+        renderer: Renderer, request: RenderRequest, hidden: torch.Tensor | None = None
+    ) -> tuple[Rendering, dict[str, torch.Tensor]]:
         leaves = {n: getattr(request, n) for n in INPUTS if getattr(request, n) is not None}
         leaves = {n: t.detach().clone().requires_grad_() for n, t in leaves.items()}
         images = renderer.render(replace(request, **leaves))
         generator = torch.Generator().manual_seed(1)
         loss = torch.zeros((), dtype=request.means.dtype, device=request.means.device)
         for channel in (images.colour, images.alpha, images.depth, images.extras):
-            loss = (
-                loss
-                + (channel * torch.randn(channel.shape, generator=generator, dtype=torch.float64).to(channel)).sum()
-            )
+            slope = torch.randn(channel.shape, generator=generator, dtype=torch.float64)
+            if hidden is not None:
+                slope[hidden] = 0.0
+            loss = loss + (channel * slope.to(channel)).sum()
         loss.backward()
         return images, {n: torch.zeros_like(t) if t.grad is None else t.grad for n, t in leaves.items()}
 

@@ -7,15 +7,16 @@ import pytest
 import torch  # noqa: TID253
 
 from gemel.services.render.reference import RendererReference
-from gemel.services.render.renderer import make_renderer, usable_backends
+from gemel.services.render.renderer import Rendering, make_renderer, usable_backends
 
 BACKENDS = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 
 # Measured on an AVX-512 machine over all scenes below, against the reference in float64 on the same (float32) inputs:
 # images differ by at most 3.1e-6 of their largest value, gradients by at most 1.02e-5 of theirs. The tolerances leave a
-# factor of four to five. On CUDA, __expf and another summation order are allowed ten times more.
-IMAGE_TOLERANCE = {"cpu": 1.5e-5, "cuda": 1.5e-4}
-GRADIENT_TOLERANCE = {"cpu": 4e-5, "cuda": 4e-4}
+# factor of four to five. On CUDA (NVIDIA H200, gsplat 1.5.3) images differ by at most 7.1e-6 and gradients by at most
+# 3.5e-4 of their largest value (one large Gaussian alone: fast exp, other order of summation); allowed is about twice that.
+IMAGE_TOLERANCE = {"cpu": 1.5e-5, "cuda": 3e-5}
+GRADIENT_TOLERANCE = {"cpu": 4e-5, "cuda": 8e-4}
 
 
 def _quats(n: int) -> np.ndarray:
@@ -56,6 +57,18 @@ SCENES: dict[str, dict[str, Any]] = {
 }
 
 
+def _flips(given: Rendering, wanted: Rendering, backend: str) -> torch.Tensor:
+    """Pixels (c, h, w) in which a splat within rounding of alpha = 1/255 was drawn by one side and not by the other.
+
+    At most two in a scene (one in 27 scenes was seen on CUDA, none on the CPU), and never by more than that alpha.
+    """
+    apart = (given.alpha.detach().double().cpu() - wanted.alpha.detach()).abs()
+    flipped = apart > IMAGE_TOLERANCE[backend]
+    assert int(flipped.sum()) <= (2 if backend == "cuda" else 0)
+    assert not flipped.any() or float(apart[flipped].max()) <= 1.01 / 255
+    return flipped
+
+
 def _worst(given: torch.Tensor, wanted: torch.Tensor) -> float:
     """Largest difference over the largest wanted value."""
     if wanted.numel() == 0:
@@ -76,9 +89,14 @@ def test_forward_and_every_gradient_equal_the_reference(
         pytest.skip(f"{backend} cannot be used here: {obstacle}")
     request = converted(make_scene(**SCENES[name]), device="cuda" if backend == "cuda" else "cpu")
     wide = converted(request, torch.float64)
-    wanted, wanted_gradients = run_both_ways(RendererReference(), wide)
-    given, gradients = run_both_ways(make_renderer(backend), request)
-    errors = {k: _worst(getattr(given, k), getattr(wanted, k)) for k in ("colour", "alpha", "depth", "extras")}
+    hidden = _flips(make_renderer(backend).render(request), RendererReference().render(wide), backend)
+    wanted, wanted_gradients = run_both_ways(RendererReference(), wide, hidden)
+    given, gradients = run_both_ways(make_renderer(backend), request, hidden)
+    keep = ~hidden
+    errors = {
+        k: _worst(getattr(given, k).cpu()[keep], getattr(wanted, k)[keep])
+        for k in ("colour", "alpha", "depth", "extras")
+    }
     assert max(errors.values()) <= IMAGE_TOLERANCE[backend], errors
     slopes = {k: _worst(gradients[k], wanted_gradients[k]) for k in wanted_gradients}
     assert max(slopes.values()) <= GRADIENT_TOLERANCE[backend], slopes

@@ -12,22 +12,30 @@ NAMES = ("means", "quats", "scales", "covariances", "opacities", "sh", "extras")
 
 
 def check_request(request: RenderRequest) -> None:
-    """Shapes, types and cameras; cheap, reads no per-Gaussian values."""
+    """Form and cameras; cheap, reads no per-Gaussian values."""
+    check_form(request)
+    # Cameras are few, so their values are read here, as plain Python numbers.
+    check_cameras(request.Ts_camera_world.detach().tolist(), request.intrinsics.detach().tolist())
+
+
+def check_form(request: RenderRequest) -> None:
+    """Shapes, types and settings; reads no values at all."""
     _check_shape_choice(request)
     _check_shapes(request)
     _check_types(request)
     _check_settings(request)
-    _check_cameras(request)
 
 
-def check_values(request: RenderRequest) -> None:
-    """Refuse NaN and infinity in the per-Gaussian tensors. The sums are looked at first: one pass, one answer."""
-    given = [(name, getattr(request, name)) for name in NAMES if getattr(request, name) is not None]
-    total = sum(tensor.detach().sum() * 0.0 for _, tensor in given)
-    if float(total) == 0.0:
+def check_values(request: RenderRequest, sizes: list[float] | None = None) -> None:
+    """Refuse NaN and infinity in the per-Gaussian tensors; `sizes`: numbers that are finite if all of them are."""
+    if sizes is None:
+        tensors = (getattr(request, name) for name in NAMES)
+        sizes = [float(tensor.detach().abs().sum()) for tensor in tensors if tensor is not None]
+    if all(map(isfinite, sizes)):
         return
-    for name, tensor in given:
-        bad = int((~tensor.isfinite()).sum())
+    for name in NAMES:
+        tensor = getattr(request, name)
+        bad = 0 if tensor is None else int((~tensor.isfinite()).sum())
         if bad:
             raise not_finite(name, bad)
 
@@ -112,9 +120,8 @@ def _check_settings(request: RenderRequest) -> None:
         )
 
 
-def _check_cameras(request: RenderRequest) -> None:
-    """Cameras are few, so their values are read here (one copy to the host), as plain Python numbers."""
-    Ts, intrinsics = request.Ts_camera_world.detach().tolist(), request.intrinsics.detach().tolist()
+def check_cameras(Ts: list[list[list[float]]], intrinsics: list[list[float]]) -> None:
+    """Refuse cameras that cannot be: poses (c, 4, 4) and lenses fx, fy, cx, cy (c, 4) as plain numbers."""
     for camera, (T, lens) in enumerate(zip(Ts, intrinsics, strict=True)):
         if not all(map(isfinite, chain(lens, *T))):
             raise ConfigError(

@@ -5,13 +5,16 @@ inputs and to add the gradients that gsplat does not compute. Needs an NVIDIA GP
 looks for both. This file's whole point is torch, so it imports torch at module level.
 """
 
+# mypy: disallow-subclassing-any=false
+
+from functools import lru_cache
 from typing import Any
 
 import torch  # noqa: TID253 - adapter between torch tensors and gsplat
 from torch import Tensor  # noqa: TID253
 
 from gemel.errors import ConfigError
-from gemel.services.render.checks import check_request, check_values
+from gemel.services.render.checks import NAMES, check_cameras, check_form, check_values
 from gemel.services.render.renderer import Rendering, RenderRequest
 from gemel.services.render.spherical_harmonics import degree_of
 
@@ -23,16 +26,34 @@ class RendererCuda:
 
     def render(self, request: RenderRequest) -> Rendering:
         """Draw every camera of the request in one call of gsplat."""
-        check_request(request)
+        check_form(request)
         if request.means.dtype != torch.float32 or request.means.device.type != "cuda":
             raise ConfigError(
                 f"The cuda renderer got {request.means.dtype} on {request.means.device}: expected float32 on cuda.",
                 remedy="convert the tensors with .float().cuda(), or use make_renderer('cpu')",
             )
-        check_values(request)
+        has_zero_quats = _check_on_device(request)
         if len(request.means) == 0 or len(request.intrinsics) == 0:
             return _blank(request)
-        return _rasterise(request)
+        return _rasterise(request, has_zero_quats)
+
+
+def _check_on_device(request: RenderRequest) -> bool:
+    """Check cameras and values with one copy to the host; returns whether a quaternion has no direction."""
+    given = [t.detach() for name in NAMES if (t := getattr(request, name)) is not None and t.numel()]
+    Ts, lenses = request.Ts_camera_world.detach(), request.intrinsics.detach()
+    parts = [Ts.reshape(-1), lenses.reshape(-1)]
+    if given:
+        # One fused kernel sums the absolute values of all tensors: a sum is finite if all that went in is.
+        parts += [norm.reshape(1) for norm in torch._foreach_norm(given, 1)]
+    if request.quats is not None and request.quats.numel():
+        parts.append(torch.linalg.vector_norm(request.quats.detach(), dim=-1).min().reshape(1))
+    values = torch.cat(parts).tolist()
+    count = len(lenses)
+    poses = [[values[16 * c + 4 * r : 16 * c + 4 * r + 4] for r in range(4)] for c in range(count)]
+    check_cameras(poses, [values[16 * count + 4 * c : 16 * count + 4 * c + 4] for c in range(count)])
+    check_values(request, values[20 * count :])
+    return request.quats is not None and values[-1] == 0.0
 
 
 def _blank(request: RenderRequest) -> Rendering:
@@ -43,10 +64,10 @@ def _blank(request: RenderRequest) -> Rendering:
     return Rendering(zero.expand(*shape, 3), zero.expand(shape), zero.expand(shape), zero.new_zeros((*shape, extras)))
 
 
-def _rasterise(request: RenderRequest) -> Rendering:
+def _rasterise(request: RenderRequest, has_zero_quats: bool) -> Rendering:
     from gsplat import rasterization
 
-    Ts = _poses_with_intrinsics(request.Ts_camera_world, request.intrinsics)
+    Ts = _CarryIntrinsics.apply(request.Ts_camera_world, request.intrinsics)
     channels, degree = _channels(request, Ts)
     blended, alpha, _ = rasterization(
         means=request.means,
@@ -62,17 +83,19 @@ def _rasterise(request: RenderRequest) -> Rendering:
         packed=False,
         render_mode="RGB+ED",
         rasterize_mode="antialiased" if request.is_antialiased else "classic",
-        **_shapes(request),
+        **_shapes(request, has_zero_quats),
     )
     return Rendering(blended[..., :3], alpha[..., 0], blended[..., -1], blended[..., 3:-1])
 
 
-def _shapes(request: RenderRequest) -> dict[str, Any]:
+def _shapes(request: RenderRequest, has_zero_quats: bool) -> dict[str, Any]:
     """The Gaussians' shapes as gsplat takes them: unit quaternions and scales, or symmetric covariances."""
     if request.covariances is not None:
         symmetric = 0.5 * (request.covariances + request.covariances.transpose(-1, -2))
         return {"quats": None, "scales": None, "covars": symmetric}
     assert request.quats is not None
+    if not has_zero_quats:
+        return {"quats": request.quats, "scales": request.scales}
     is_zero = (request.quats == 0.0).all(dim=-1, keepdim=True)
     identity = request.quats.new_tensor([1.0, 0.0, 0.0, 0.0])
     return {"quats": torch.where(is_zero, identity, request.quats), "scales": request.scales}
@@ -93,29 +116,39 @@ def _channels(request: RenderRequest, Ts: Tensor) -> tuple[Tensor, int | None]:
     return torch.cat([colours, request.extras[None].expand(camera_count, -1, -1)], dim=-1), None
 
 
-def _poses_with_intrinsics(Ts_camera_world: Tensor, intrinsics: Tensor) -> Tensor:
-    """The poses, unchanged in value, through which gradients flow to the intrinsics as well.
+class _CarryIntrinsics(torch.autograd.Function):
+    """The poses, unchanged, through which gradients flow to the intrinsics as well.
 
     gsplat differentiates poses but not intrinsics. A change of intrinsics acts on the image exactly like the matrix
-    A = [[fx/fx0, 0, (cx-cx0)/fx0], [0, fy/fy0, (cy-cy0)/fy0], [0, 0, 1]] in front of the pose, with fixed intrinsics.
+    A = [[fx/fx0, 0, (cx-cx0)/fx0], [0, fy/fy0, (cy-cy0)/fy0], [0, 0, 1]] in front of the pose, with fixed intrinsics;
+    at A = 1 the gradient of A is that of the pose times the pose's transpose.
     """
-    if not intrinsics.requires_grad:
-        return Ts_camera_world
-    fx, fy, cx, cy = intrinsics.unbind(-1)
-    fx0, fy0, cx0, cy0 = intrinsics.detach().unbind(-1)
-    zero, one = torch.zeros_like(fx0), torch.ones_like(fx0)
-    rows = [
-        fx / fx0, zero, (cx - cx0) / fx0, zero,
-        zero, fy / fy0, (cy - cy0) / fy0, zero,
-        zero, zero, one, zero,
-        zero, zero, zero, one,
-    ]  # fmt: skip
-    return torch.stack(rows, dim=-1).reshape(-1, 4, 4) @ Ts_camera_world
+
+    @staticmethod
+    def forward(ctx: Any, Ts_camera_world: Tensor, intrinsics: Tensor) -> Tensor:
+        ctx.save_for_backward(Ts_camera_world, intrinsics)
+        return Ts_camera_world.view_as(Ts_camera_world)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None]:
+        Ts, intrinsics = ctx.saved_tensors
+        # gsplat inverts the whole 4x4 matrix, so its gradient has a last row; the last row of a pose is no input.
+        gradient = torch.cat([gradient[:, :3], torch.zeros_like(gradient[:, 3:])], dim=1)
+        if not ctx.needs_input_grad[1]:
+            return gradient, None
+        to_A = gradient[:, :2, :] @ Ts.transpose(-1, -2)  # (c, 2, 4)
+        focal = torch.stack([to_A[:, 0, 0], to_A[:, 1, 1], to_A[:, 0, 2], to_A[:, 1, 2]], dim=-1)
+        return gradient, focal / intrinsics[:, :2].repeat(1, 2)
 
 
 def _matrices(intrinsics: Tensor) -> Tensor:
-    """3x3 camera matrices (c, 3, 3) of fx, fy, cx, cy."""
-    K = intrinsics.new_zeros((len(intrinsics), 3, 3))
-    K[:, 0, 0], K[:, 1, 1], K[:, 0, 2], K[:, 1, 2] = intrinsics.unbind(-1)
-    K[:, 2, 2] = 1.0
-    return K
+    """3x3 camera matrices (c, 3, 3) of fx, fy, cx, cy: picked from a padded row, instead of six small copies."""
+    zero_one, order = _matrix_constants(str(intrinsics.device))
+    padded = torch.cat([intrinsics, zero_one.expand(len(intrinsics), 2)], dim=1)
+    return padded.index_select(1, order).reshape(-1, 3, 3)
+
+
+@lru_cache
+def _matrix_constants(device: str) -> tuple[Tensor, Tensor]:
+    """Zero and one (1, 2), and which of fx, fy, cx, cy, 0, 1 stands at each of the nine places."""
+    return torch.tensor([[0.0, 1.0]], device=device), torch.tensor([0, 4, 2, 4, 1, 3, 4, 4, 5], device=device)
