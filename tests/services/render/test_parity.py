@@ -14,7 +14,7 @@ BACKENDS = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 # Measured on an AVX-512 machine over all scenes below, against the reference in float64 on the same (float32) inputs:
 # images differ by at most 3.1e-6 of their largest value, gradients by at most 1.02e-5 of theirs. The tolerances leave a
 # factor of four to five. On CUDA (NVIDIA H200, gsplat 1.5.3) images differ by at most 7.1e-6 and gradients by at most
-# 3.5e-4 of their largest value (one large Gaussian alone: fast exp, other order of summation); allowed is about twice that.
+# 3.5e-4 of their largest value (one large Gaussian alone: fast exp, other order of sums); allowed is about twice that.
 IMAGE_TOLERANCE = {"cpu": 1.5e-5, "cuda": 3e-5}
 GRADIENT_TOLERANCE = {"cpu": 4e-5, "cuda": 8e-4}
 
