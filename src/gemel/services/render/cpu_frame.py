@@ -7,7 +7,7 @@ import numpy as np
 
 from gemel.services.render import cpu_layout as at
 from gemel.services.render.checks import not_finite
-from gemel.services.render.cpu_kernels import COUNT, PROJECT, SORT, forward_kernel, gradient_kernel
+from gemel.services.render.cpu_kernels import COUNT, PROJECT, SORT, START, forward_kernel, gradient_kernel
 from gemel.services.render.cpu_layout import Images, Inputs, Lists, Outputs, Scene, Sizes
 from gemel.services.render.cpu_phases import CONTROL, STRIDE
 from gemel.services.render.cpu_threads import run_with_helpers
@@ -26,13 +26,10 @@ class Scratch(NamedTuple):
     """Addresses of one worker's private memory."""
 
     small: int
-    histogram: int
     starts: int
     spans: int
     planes: int
     sums: int
-    stride: int
-    """Items from one worker's histogram to the next one's."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +55,13 @@ def draw(sizes: Sizes, inputs: Inputs, images: Images, loan: Loan) -> Frame:
     control, report = np.zeros(CONTROL, dtype=np.int64), np.zeros(1 + len(CHECKED), dtype=np.int64)
     for _ in range(2):
         room = workspace.bytes_of("entries") // (2 * BYTES)
-        rest = ((scratches[0].histogram, states, room), Scene(sizes, inputs, lists), images)
+        rest = ((states, room), Scene(sizes, inputs, lists), images)
         _run_forward(sizes.workers, control, report, scratches, rest)
         if report[0] <= room:
             break
         lists = lists._replace(entries=workspace.room("entries", 2 * BYTES * int(report[0])))
         control[:] = 0
-        control[[p * STRIDE + k for p in (PROJECT, SORT, COUNT) for k in (0, 8)]] = 1 << 40
+        control[[p * STRIDE + k for p in (PROJECT, SORT, COUNT, START) for k in (0, 8)]] = 1 << 40
     for name, is_bad in zip(CHECKED, report[1:].tolist(), strict=True):
         if is_bad:
             raise not_finite(name)
@@ -128,6 +125,7 @@ def _make_lists(sizes: Sizes, workspace: Workspace) -> Lists:
         tile_order=workspace.room("tile_order", BYTES * tiles),
         visible=workspace.room("visible", BYTES * 4 * sizes.cameras),
         keys=workspace.room("keys", BYTES * 4 * splats),
+        histograms=workspace.room("histograms", BYTES * 2 * sizes.cameras * _padded(sizes.tiles_x * sizes.tiles_y)),
         depth_bits=records,
     )
 
@@ -135,20 +133,18 @@ def _make_lists(sizes: Sizes, workspace: Workspace) -> Lists:
 def _make_scratches(sizes: Sizes, workspace: Workspace) -> tuple[Scratch, ...]:
     """Every worker's part of the scratch buffers, padded so that no two workers share a cache line.
 
-    Without the padding two threads were hardly faster than one. Histograms start at zero.
+    Without the padding two threads were hardly faster than one.
     """
     lengths = {
         "small": _padded(SMALL_FLOATS),
-        "histograms": _padded(_tile_count(sizes)),
         "starts": _padded(BUCKETS),
         "spans": _padded(at.SPANS),
         "planes": _padded((10 + sizes.extras) * at.PLANE),
         "sums": _padded(sizes.cameras * at.CAMERA_SUMS * at.LANES),
     }
     bases = {name: workspace.room(name, BYTES * sizes.workers * length) for name, length in lengths.items()}
-    workspace.view("histograms", sizes.workers * lengths["histograms"], np.int32).fill(0)
     return tuple(
-        Scratch._make([bases[n] + BYTES * worker * length for n, length in lengths.items()] + [lengths["histograms"]])
+        Scratch._make(bases[name] + BYTES * worker * length for name, length in lengths.items())
         for worker in range(sizes.workers)
     )
 

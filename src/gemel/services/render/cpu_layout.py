@@ -110,6 +110,8 @@ class Lists(NamedTuple):
     """int32 (c, 2, 2): per half (near, far) how many splats are visible, where their sorted keys begin."""
     keys: int
     """uint32 (2, s, 2): depth bits and splat, twice, to sort back and forth."""
+    histograms: int
+    """int32 (c, 2, t / c, padded): splats per tile of each half, then places where the half continues the list."""
     depth_bits: int
     """The records, seen as uint32."""
 
