@@ -1,7 +1,7 @@
 """One call of the CPU renderer, forward and backward: memory and the order of the kernels. Addresses only, no torch."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,10 +48,8 @@ class Frame:
 
 def draw(sizes: Sizes, inputs: Inputs, images: Images, loan: Loan) -> Frame:
     """Fill the images; at least one Gaussian and one camera."""
-    workspace, tiles = loan.workspace, _tile_count(sizes)
-    lists = _make_lists(sizes, workspace)
-    scratches = _make_scratches(sizes, workspace)
-    states = workspace.room("states", BYTES * tiles * 2 * at.PLANE)
+    workspace = loan.workspace
+    lists, scratches, states = _plan(sizes, workspace)
     control, report = np.zeros(CONTROL, dtype=np.int64), np.zeros(1 + len(CHECKED), dtype=np.int64)
     for _ in range(2):
         room = workspace.bytes_of("entries") // (2 * BYTES)
@@ -94,12 +92,11 @@ def differentiate(frame: Frame, gradients: Images, outputs: Outputs) -> np.ndarr
     zeros = workspace.room("zeros", BYTES * sizes.cameras * sizes.height * sizes.width * channels)
     gradients = Images(*(at_image or zeros for at_image in gradients))
     slots = workspace.room("slots", BYTES * frame.entry_count * sizes.slot)
-    hits = workspace.room("hits", frame.entry_count)
     chunks = -(-sizes.gaussians // at.CHUNK)
     sum_count = chunks * sizes.cameras * at.CAMERA_SUMS
     partials = workspace.room("partials", BYTES * sum_count)
     control = np.zeros(CONTROL, dtype=np.int64)
-    pictures, flow = (frame.images, gradients), (slots, hits, partials)
+    pictures, flow = (frame.images, gradients), (slots, partials)
     rest = (frame.states, Scene(sizes, frame.inputs, frame.lists), pictures, flow, outputs)
     control_at, scratches = address(control), frame.scratches
     # The job names no object that owns the workspace: a helper that wakes up late must not keep it from its next user.
@@ -107,6 +104,17 @@ def differentiate(frame: Frame, gradients: Images, outputs: Outputs) -> np.ndarr
     parts = workspace.view("partials", sum_count, np.float32).reshape(chunks, sizes.cameras, at.CAMERA_SUMS)
     sums: np.ndarray = parts.sum(axis=0, dtype=np.float64)
     return sums
+
+
+def _plan(sizes: Sizes, workspace: Workspace) -> tuple[Lists, tuple[Scratch, ...], int]:
+    """Addresses of lists, scratch and tile states; those of the last call if nothing has changed."""
+    plan: Any = workspace.recall(sizes)
+    if plan is None:
+        lists, scratches = _make_lists(sizes, workspace), _make_scratches(sizes, workspace)
+        plan = lists, scratches, workspace.room("states", BYTES * _tile_count(sizes) * 2 * at.PLANE)
+        workspace.remember(sizes, plan)
+    made: tuple[Lists, tuple[Scratch, ...], int] = plan
+    return made
 
 
 def _tile_count(sizes: Sizes) -> int:

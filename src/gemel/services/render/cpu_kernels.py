@@ -15,7 +15,7 @@ from gemel.services.render.cpu_project_backward import chunk_task
 from gemel.services.render.cpu_raster import draw_task
 from gemel.services.render.cpu_raster_backward import tile_task
 from gemel.services.render.cpu_tiles import count_slots, fill_task, order_tiles, sort_task, start_tiles
-from gemel.services.render.simd_memory import counters, floats, integers, octets
+from gemel.services.render.simd_memory import counters, floats, integers
 
 PROJECT, SORT, COUNT, START, FILL, DRAW = 0, 1, 2, 3, 4, 5
 TILES, CHUNKS = 0, 1
@@ -95,12 +95,12 @@ def gradient_kernel(
     flow: Any,
     outputs: Any,
 ) -> None:
-    """The backward pass: tiles back to front, then Gaussians. pictures = (images, gradients); flow = (slots, hits,
+    """The backward pass: tiles back to front, then Gaussians. pictures = (images, gradients); flow = (slots,
     partials)."""
     control, scene, outputs = counters(control), open_scene(scene), open_outputs(outputs)
     sizes = scene.sizes
     spans, planes, states = integers(scratch.spans), floats(scratch.planes), floats(states)
-    views, slots = (open_images(pictures[0]), open_images(pictures[1])), (floats(flow[0]), octets(flow[1]))
+    views, slots = (open_images(pictures[0]), open_images(pictures[1])), floats(flow[0])
     tiles = sizes.cameras * sizes.tiles_x * sizes.tiles_y
     task = take(control, TILES)
     while task < tiles:
@@ -109,7 +109,7 @@ def gradient_kernel(
         task = take(control, TILES)
     finish(control, TILES, tiles)
     chunks = (sizes.gaussians + CHUNK - 1) // CHUNK
-    small, sums, partials = floats(scratch.small), floats(scratch.sums), floats(flow[2])
+    small, sums, partials = floats(scratch.small), floats(scratch.sums), floats(flow[1])
     task = take(control, CHUNKS)
     while task < chunks:
         chunk_task(task, (small, sums), scene, slots, outputs, partials)

@@ -37,6 +37,7 @@ MOMENTS = 16
 """Floats in one gradient slot before the extra channels; the field numbers follow. s = alpha * dL/dalpha."""
 M_1, M_X, M_Y, M_XX, M_XY, M_YY = 0, 1, 2, 3, 4, 5  # sums of s, s dx, s dy, s dx^2, s dx dy, s dy^2
 M_DEPTH, M_RED, M_GREEN, M_BLUE = 6, 7, 8, 9  # sums of weight * dL/dchannel
+M_HIT = 15  # 1 if the tile blended the splat. In the slot: flags of their own made threads fight for cache lines
 
 CAMERA = 24
 """Floats of one camera: rotation (9, row-major), translation (3), fx fy cx cy, clamp limits (4), centre (3)."""

@@ -182,8 +182,8 @@ def fill_task(task: int, sizes: Any, lists: Any) -> None:
     for i in range(count):
         s = int(lists.keys[keys + 2 * i + 1])
         ahead = int(lists.keys[keys + 2 * min(i + AHEAD, count - 1) + 1])
-        prefetch(lists.rects, 4 * ahead)
-        prefetch(lists.slot_starts, ahead)
+        prefetch(lists.rects, 4 * ahead, 0)
+        prefetch(lists.slot_starts, ahead, 0)
         slot = lists.slot_starts[s]
         for y in range(lists.rects[4 * s + 1], lists.rects[4 * s + 3]):
             for x in range(lists.rects[4 * s], lists.rects[4 * s + 2]):

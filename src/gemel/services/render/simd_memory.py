@@ -48,7 +48,6 @@ def _opener(item: Any) -> Any:
 floats = _opener(types.float32)
 integers = _opener(types.int32)
 unsigned = _opener(types.uint32)
-octets = _opener(types.uint8)
 counters = _opener(types.int64)
 
 
