@@ -85,7 +85,7 @@ def differentiate(frame: Frame, gradients: Images, outputs: Outputs) -> np.ndarr
     """Fill the Gaussians' gradients from those of the images; returns the cameras' sums (c, 16).
 
     Images without a gradient (address 0) share a buffer that is never written. Left to autograd, filling zeros wakes
-    torch's thread pool, which then spins against our helpers: 2.5 times the time of a 320x240 frame on a busy machine.
+    torch's thread pool, which then spins: 29 ms of processor time for a 320x240 frame instead of 12 on a busy machine.
     """
     sizes, workspace = frame.sizes, frame.loan.workspace
     channels = max(1, sizes.extras, 3)
@@ -141,7 +141,7 @@ def _make_lists(sizes: Sizes, workspace: Workspace) -> Lists:
 def _make_scratches(sizes: Sizes, workspace: Workspace) -> tuple[Scratch, ...]:
     """Every worker's part of the scratch buffers, padded so that no two workers share a cache line.
 
-    Without the padding two threads were hardly faster than one.
+    With shared lines two threads took 6.8 ms for the benchmark's frame, without 5.9 (one thread: 8.9).
     """
     lengths = {
         "small": _padded(SMALL_FLOATS),
