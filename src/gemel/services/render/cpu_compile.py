@@ -3,8 +3,8 @@
 This file's whole point is numba, so it imports numba at module level.
 
 `nogil` is what lets cpu_threads.py run kernels side by side on plain Python threads. Why not numba's own `prange`:
-its `workqueue` layer aborts the process when two Python threads render at once, its `omp` layer brings a second
-OpenMP runtime that spins against torch's (a prototype ran 20 times slower) and kills forked children.
+by its documentation the `workqueue` layer does not allow two Python threads at once and the `omp` layer (GNU) no fork;
+and a prototype with a second OpenMP runtime spinning beside torch's ran 20 times slower.
 
 numba renews its cache when the file that holds a kernel changes, but not when a file changes that the kernel calls. So
 every kernel gets a closure cell with a hash of all kernel sources: numba makes closures part of the cache key.

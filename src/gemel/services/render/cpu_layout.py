@@ -37,6 +37,7 @@ MOMENTS = 16
 """Floats in one gradient slot before the extra channels; the field numbers follow. s = alpha * dL/dalpha."""
 M_1, M_X, M_Y, M_XX, M_XY, M_YY = 0, 1, 2, 3, 4, 5  # sums of s, s dx, s dy, s dx^2, s dx dy, s dy^2
 M_DEPTH, M_RED, M_GREEN, M_BLUE = 6, 7, 8, 9  # sums of weight * dL/dchannel
+M_HIT = 15  # 1 if the tile blended the splat. In the slot: flags of their own made threads fight for cache lines
 
 CAMERA = 24
 """Floats of one camera: rotation (9, row-major), translation (3), fx fy cx cy, clamp limits (4), centre (3)."""
@@ -110,6 +111,8 @@ class Lists(NamedTuple):
     """int32 (c, 2, 2): per half (near, far) how many splats are visible, where their sorted keys begin."""
     keys: int
     """uint32 (2, s, 2): depth bits and splat, twice, to sort back and forth."""
+    histograms: int
+    """int32 (c, 2, t / c, padded): splats per tile of each half, then places where the half continues the list."""
     depth_bits: int
     """The records, seen as uint32."""
 

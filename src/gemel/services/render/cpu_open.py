@@ -24,7 +24,7 @@ def open_lists(at: Any) -> Any:
     return Lists(
         floats(at.records), integers(at.rects), integers(at.slot_starts), integers(at.tile_starts),
         integers(at.entries), integers(at.tile_order), integers(at.visible), unsigned(at.keys),
-        unsigned(at.depth_bits),
+        integers(at.histograms), unsigned(at.depth_bits),
     )  # fmt: skip
 
 

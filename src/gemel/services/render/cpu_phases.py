@@ -2,8 +2,8 @@
 
 All workers run the same kernel. A phase is a number of tasks; whoever is free takes the next one. Nobody enters a
 phase before every task of the one before is *done*, yet nobody waits for a worker that has not arrived: a thread that
-wakes up late joins the current phase, or leaves at once if the work is over. One wake-up per call is all the threads
-cost (about 0.05 ms each; with a call per phase they were five, and two threads gained 1.4 instead of 1.7).
+wakes up late joins the current phase, or leaves at once if the work is over. One wake-up per pass is all the
+threads cost (a helper starts 0.03 to 0.06 ms after the caller).
 
 A waiting worker offers its core to others (`sched_yield`) instead of spinning blindly.
 """

@@ -132,14 +132,13 @@ def colour_fields(small: Any, camera: int, g: int, sizes: Any, inputs: Any, mean
 
 
 @part
-def write_rects(small: Any, histogram: Any, scene: Any, camera: int, g: int, bits: int) -> None:
+def write_rects(small: Any, scene: Any, camera: int, g: int, bits: int) -> None:
     """Turn eight pixel boxes into tile boxes (x first, y first, x end, y end); invisible ones become empty.
 
-    Also counts: tiles per splat (into slot_starts, summed up later) and splats per tile (into this worker's histogram).
+    Also counts the tiles of each splat into slot_starts, to be summed up later.
     """
     sizes, lists = scene.sizes, scene.lists
     rects, s, lanes = lists.rects, camera * sizes.gaussians + g, min(LANES, sizes.gaussians - g)
-    base = camera * sizes.tiles_x * sizes.tiles_y
     for lane in range(lanes):
         o = 4 * (s + lane)
         x0, y0, x1, y1 = 0, 0, 0, 0
@@ -149,9 +148,6 @@ def write_rects(small: Any, histogram: Any, scene: Any, camera: int, g: int, bit
             y1 = int(small[BOXES + 3 * LANES + lane]) // TILE_HEIGHT + 1
         rects[o], rects[o + 1], rects[o + 2], rects[o + 3] = x0, y0, x1, y1
         lists.slot_starts[s + lane] = (x1 - x0) * (y1 - y0)
-        for y in range(y0, y1):
-            for t in range(base + y * sizes.tiles_x + x0, base + y * sizes.tiles_x + x1):
-                histogram[t] = histogram[t] + 1
 
 
 @part
@@ -168,7 +164,7 @@ def write_boxes(small: Any, sizes: Any, mean: Any, half_width: Any, half_height:
 
 
 @part
-def project_block(small: Any, histogram: Any, camera: int, g: int, scene: Any) -> None:
+def project_block(small: Any, camera: int, g: int, scene: Any) -> None:
     """Project eight Gaussians, from number g on, into one camera."""
     sizes, inputs, lists = scene
     n = sizes.gaussians
@@ -186,13 +182,13 @@ def project_block(small: Any, histogram: Any, camera: int, g: int, scene: Any) -
     opacity = load_field(inputs.opacities, g, n, 1, 0) * factor
     is_visible = is_front & (after > ZERO) & (opacity >= at.ALPHA_MIN)
     if not any_lane(is_visible):
-        write_rects(small, histogram, scene, camera, g, 0)
+        write_rects(small, scene, camera, g, 0)
         return
     pixel = (view[2][0] * p[0] * inverse_z + view[2][2], view[2][1] * p[1] * inverse_z + view[2][3])
     low, high, half_width = shape_fields(pixel, cov, ONE / after, opacity)
     is_visible = is_visible & write_boxes(small, sizes, pixel, half_width, high[2])
     bits = lane_bits(is_visible)
-    write_rects(small, histogram, scene, camera, g, bits)
+    write_rects(small, scene, camera, g, bits)
     if bits != 0:
         colours = colour_fields(small, camera, g, sizes, inputs, mean)
         store_fields(lists.records, s, end, RECORD, 0, low)
@@ -231,7 +227,7 @@ def check_chunk(first: int, end: int, sizes: Any, inputs: Any, bad: Any) -> None
 
 
 @part
-def project_task(task: int, small: Any, histogram: Any, bad: Any, scene: Any) -> None:
+def project_task(task: int, small: Any, bad: Any, scene: Any) -> None:
     """Project one chunk of Gaussians into one camera."""
     sizes, inputs = scene.sizes, scene.inputs
     n = sizes.gaussians
@@ -241,4 +237,4 @@ def project_task(task: int, small: Any, histogram: Any, bad: Any, scene: Any) ->
     if camera == 0:
         check_chunk(first, end, sizes, inputs, bad)
     for g in range(first, end, LANES):
-        project_block(small, histogram, camera, g, scene)
+        project_block(small, camera, g, scene)

@@ -35,20 +35,19 @@ STAGE = 48 * LANES
 
 
 @part
-def stage_moments(small: Any, camera: int, g: int, scene: Any, flow: Any, out: Any) -> bool:
+def stage_moments(small: Any, camera: int, g: int, scene: Any, slots: Any, out: Any) -> bool:
     """Add up the slots of eight splats into the small scratch (16 floats each); False if none was hit.
 
-    flow = (slots, hits); out takes the extra channels' sums.
+    out takes the extra channels' sums.
     """
     sizes, _, lists = scene
-    slots, hits = flow
     s, lanes = camera * sizes.gaussians + g, min(LANES, sizes.gaussians - g)
     is_any = False
     for lane in range(LANES):
         low, high = splat(ZERO), splat(ZERO)
         if lane < lanes:
             for slot in range(lists.slot_starts[s + lane], lists.slot_starts[s + lane + 1]):
-                if hits[slot]:
+                if slots[slot * sizes.slot + at.M_HIT] != ZERO:
                     is_any = True
                     low = low + load(slots, slot * sizes.slot)
                     high = high + load(slots, slot * sizes.slot + LANES)
@@ -196,8 +195,8 @@ def added(a: Any, b: Any) -> Any:
 
 
 @part
-def block_gradient(small: Any, sums: Any, g: int, scene: Any, flow: Any, outputs: Any) -> None:
-    """Gradients of eight Gaussians over all cameras. flow = (slots, hits)."""
+def block_gradient(small: Any, sums: Any, g: int, scene: Any, slots: Any, outputs: Any) -> None:
+    """Gradients of eight Gaussians over all cameras."""
     sizes, inputs = scene.sizes, scene.inputs
     n = sizes.gaussians
     lanes = min(LANES, n - g)
@@ -208,7 +207,7 @@ def block_gradient(small: Any, sums: Any, g: int, scene: Any, flow: Any, outputs
     total = (none, zero, (none, none, none), none)
     is_first = True
     for camera in range(sizes.cameras):
-        if stage_moments(small, camera, g, scene, flow, outputs.extras):
+        if stage_moments(small, camera, g, scene, slots, outputs.extras):
             place = (camera, g, is_first)
             total = added(total, camera_gradient(small, sums, place, scene, outputs))
             is_first = False
@@ -219,16 +218,16 @@ def block_gradient(small: Any, sums: Any, g: int, scene: Any, flow: Any, outputs
 
 
 @part
-def chunk_task(task: int, scratch: Any, scene: Any, flow: Any, outputs: Any, partials: Any) -> None:
+def chunk_task(task: int, scratch: Any, scene: Any, slots: Any, outputs: Any, partials: Any) -> None:
     """Gradients of one chunk of Gaussians; its camera sums go to partials, shape (chunks, cameras, 16).
 
-    scratch = (small scratch, camera sums), flow = (slots, hits).
+    scratch = (small scratch, camera sums).
     """
     small, sums = scratch
     sizes = scene.sizes
     for i in range(sizes.cameras * at.CAMERA_SUMS):
         store(sums, i * LANES, splat(ZERO))
     for g in range(task * CHUNK, min((task + 1) * CHUNK, sizes.gaussians), LANES):
-        block_gradient(small, sums, g, scene, flow, outputs)
+        block_gradient(small, sums, g, scene, slots, outputs)
     for i in range(sizes.cameras * at.CAMERA_SUMS):
         partials[task * sizes.cameras * at.CAMERA_SUMS + i] = lane_sum(load(sums, i * LANES))

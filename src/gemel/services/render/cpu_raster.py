@@ -175,7 +175,7 @@ def blend_tile(planes: Any, spans: Any, tile: int, box: Any, scene: Any) -> None
         if (i - start) % CHECK_EVERY == 0 and is_full(planes):
             break
         s = lists.entries[2 * i]
-        prefetch(lists.records, lists.entries[2 * min(i + AHEAD, end - 1)] * RECORD)
+        prefetch(lists.records, lists.entries[2 * min(i + AHEAD, end - 1)] * RECORD, 0)
         e = (s % sizes.gaussians) * sizes.extras
         more = (inputs.extras, e, sizes.extras)
         blend_splat(planes, spans, lists.records, s * RECORD, box, np.float32(i - start), more)

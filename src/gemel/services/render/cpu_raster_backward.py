@@ -22,6 +22,7 @@ from gemel.services.render.simd import lane_numbers, lane_sum, lane_sums, load, 
 minimum = simd_operators.minimum
 LANES, ROW, PLANE, RECORD = at.LANES, at.ROW, at.PLANE, at.RECORD
 ONE, ZERO, HALF = np.float32(1.0), np.float32(0.0), np.float32(0.5)
+EIGHTH = np.float32(0.125)  # eight of them make the hit flag
 P_T, P_STOP, P_REST = 0, PLANE, 2 * PLANE
 P_ALPHA, P_RED, P_GREEN, P_BLUE, P_DEPTH, P_MEAN, P_EXTRA = (k * PLANE for k in range(3, 10))
 
@@ -144,28 +145,25 @@ def splat_gradient(planes: Any, spans: Any, records: Any, r: int, box: Any, posi
         s_1, s_x = s_1 + t_1, s_x + t_x
         s_y, s_xy, s_yy = s_y + t_1 * dy, s_xy + t_x * dy, s_yy + t_1 * (dy * dy)
     store(more[3], more[4], lane_sums((s_1, s_x, s_y, s_xx, s_xy, s_yy, depth, red)))
-    store(more[3], more[4] + LANES, lane_sums((green, blue, zero, zero, zero, zero, zero, zero)))
+    store(more[3], more[4] + LANES, lane_sums((green, blue, zero, zero, zero, zero, zero, splat(EIGHTH))))
 
 
 @part
-def tile_gradient(planes: Any, spans: Any, tile: int, box: Any, scene: Any, flow: Any) -> None:
-    """All splats of one tile, back to front; splats behind the last blended one are marked as not hit.
-
-    flow = (slots, hits).
-    """
+def tile_gradient(planes: Any, spans: Any, tile: int, box: Any, scene: Any, slots: Any) -> None:
+    """All splats of one tile, back to front; splats behind the last blended one are marked as not hit."""
     sizes, inputs, lists = scene
-    slots, hits = flow
     start, end = lists.tile_starts[tile], lists.tile_starts[tile + 1]
     last = last_position(planes, end - start)
     for i in range(start + last, end):
-        hits[lists.entries[2 * i + 1]] = 0
+        slots[lists.entries[2 * i + 1] * sizes.slot + at.M_HIT] = ZERO
     for i in range(start + last - 1, start - 1, -1):
         s, slot = lists.entries[2 * i], lists.entries[2 * i + 1]
-        prefetch(lists.records, lists.entries[2 * max(i - AHEAD, start)] * RECORD)
+        ahead = max(i - AHEAD, start)
+        prefetch(lists.records, lists.entries[2 * ahead] * RECORD, 0)
+        prefetch(slots, lists.entries[2 * ahead + 1] * sizes.slot, 1)
         e, o = (s % sizes.gaussians) * sizes.extras, slot * sizes.slot
         for k in range(sizes.extras):
             slots[o + at.MOMENTS + k] = ZERO
-        hits[slot] = 1
         position = np.float32(i - start)
         more = (inputs.extras, e, sizes.extras, slots, o)
         splat_gradient(planes, spans, lists.records, s * RECORD, box, position, more)
@@ -179,9 +177,9 @@ def tile_task(
     states: Any,
     scene: Any,
     pictures: Any,
-    flow: Any,
+    slots: Any,
 ) -> None:
-    """Gradients of one tile. pictures = (images, their gradients); flow = (slots, hits)."""
+    """Gradients of one tile. pictures = (images, their gradients)."""
     sizes, lists = scene.sizes, scene.lists
     tile = lists.tile_order[task]
     camera, box = tile_box(tile, sizes)
@@ -190,4 +188,4 @@ def tile_task(
     for i in range(P_REST, P_EXTRA + sizes.extras * PLANE, LANES):
         store(planes, i, splat(ZERO))
     read_gradients(planes, camera, box, sizes, pictures[0], pictures[1])
-    tile_gradient(planes, spans, tile, box, scene, flow)
+    tile_gradient(planes, spans, tile, box, scene, slots)

@@ -61,23 +61,44 @@ def median_bits(lists: Any, first: int, end: int) -> int:
 
 
 @part
-def gather_half(lists: Any, place: int, sign: int, pivot: int, span: Any) -> Any:
+def enter(histogram: int, s: int, sizes: Any, lists: Any) -> None:
+    """Count a splat in every tile that it touches."""
+    x0, x1 = lists.rects[4 * s], lists.rects[4 * s + 2]
+    for y in range(lists.rects[4 * s + 1], lists.rects[4 * s + 3]):
+        for t in range(histogram + y * sizes.tiles_x + x0, histogram + y * sizes.tiles_x + x1):
+            lists.histograms[t] = lists.histograms[t] + 1
+
+
+@part
+def gather_half(task: int, pivot: int, span: Any, sizes: Any, lists: Any) -> Any:
     """Write (depth bits, splat) of one half of the visible splats; returns their count, lowest and highest bits.
 
-    sign = 1: the nearer half, upwards from keys[place]; sign = -1: the farther half, downwards, going through the
-    splats backwards, so that either half lies in the order of the Gaussians. Positive floats sort like their bits.
+    span = (first splat, end, step, place of the first key). The nearer half is written upwards; the farther half
+    downwards, going through the splats backwards, so that either half lies in the order of the Gaussians. Positive
+    floats sort like their bits. Also counts the half's splats per tile.
     """
+    first, end, step, place = span
+    histogram = task * _stride(sizes)
     count, low, high = 0, 0xFFFFFFFF, 0
-    for s in range(span[0], span[1], sign):
+    for t in range(histogram, histogram + sizes.tiles_x * sizes.tiles_y):
+        lists.histograms[t] = 0
+    for s in range(first, end, step):
         if lists.rects[4 * s + 2] > 0:
             bits = int(lists.depth_bits[s * at.RECORD + at.DEPTH])
-            if (bits < pivot) == (sign > 0):
+            if (bits < pivot) == (step > 0):
                 low, high = min(low, bits), max(high, bits)
                 lists.keys[place] = bits
                 lists.keys[place + 1] = s
-                place += 2 * sign
+                place += 2 * step
                 count += 1
+                enter(histogram, s, sizes, lists)
     return count, low, high
+
+
+@part
+def _stride(sizes: Any) -> int:
+    """Distance between two histograms: the tiles of a camera, rounded up to whole pairs of cache lines."""
+    return (sizes.tiles_x * sizes.tiles_y + 31) // 32 * 32
 
 
 @part
@@ -92,9 +113,9 @@ def sort_task(task: int, starts: Any, sizes: Any, lists: Any) -> None:
     pivot = median_bits(lists, first, end)
     here, count, low, high = 2 * first, 0, 0, 0
     if half == 0:
-        count, low, high = gather_half(lists, here, 1, pivot, (first, end))
+        count, low, high = gather_half(task, pivot, (first, end, 1, here), sizes, lists)
     else:
-        count, low, high = gather_half(lists, 2 * end - 2, -1, pivot, (end - 1, first - 1))
+        count, low, high = gather_half(task, pivot, (end - 1, first - 1, -1, 2 * end - 2), sizes, lists)
         here = 2 * (end - count)
     there = here + 2 * sizes.cameras * n
     for i in range(count):
@@ -109,21 +130,29 @@ def sort_task(task: int, starts: Any, sizes: Any, lists: Any) -> None:
 
 
 @part
-def count_task(sizes: Any, lists: Any, histograms: Any, stride: int) -> int:
-    """Sum up: first slot of every splat, start of every tile's list; returns the number of entries."""
+def count_slots(sizes: Any, lists: Any) -> int:
+    """First gradient slot of every splat; returns the number of slots, which is the number of entries."""
     slots = 0
     for s in range(sizes.gaussians * sizes.cameras):
         size = lists.slot_starts[s]
         lists.slot_starts[s] = slots
         slots += size
     lists.slot_starts[sizes.gaussians * sizes.cameras] = slots
-    tiles, total = sizes.cameras * sizes.tiles_x * sizes.tiles_y, 0
-    for t in range(tiles):
-        lists.tile_starts[t] = total
-        for worker in range(sizes.workers):
-            total += histograms[worker * stride + t]
-    lists.tile_starts[tiles] = total
     return slots
+
+
+@part
+def start_tiles(sizes: Any, lists: Any) -> None:
+    """Start of every tile's list; the histograms become the places where each half continues it."""
+    tiles, total = sizes.tiles_x * sizes.tiles_y, 0
+    for camera in range(sizes.cameras):
+        for t in range(tiles):
+            near, far = 2 * camera * _stride(sizes) + t, (2 * camera + 1) * _stride(sizes) + t
+            near_count, far_count = lists.histograms[near], lists.histograms[far]
+            lists.tile_starts[camera * tiles + t] = total
+            lists.histograms[near], lists.histograms[far] = total, total + near_count
+            total += near_count + far_count
+    lists.tile_starts[sizes.cameras * tiles] = total
 
 
 @part
@@ -146,32 +175,21 @@ def order_tiles(sizes: Any, lists: Any, starts: Any) -> None:
 
 
 @part
-def fill_task(task: int, bands: int, ends: Any, sizes: Any, lists: Any) -> None:
-    """Fill the lists of one band of one camera's tile rows; `ends` (private to the worker) counts along."""
-    camera, band = task // bands, task % bands
-    top, bottom = band * sizes.tiles_y // bands, (band + 1) * sizes.tiles_y // bands
-    base = camera * sizes.tiles_x * sizes.tiles_y
-    for t in range(base + top * sizes.tiles_x, base + bottom * sizes.tiles_x):
-        ends[t] = lists.tile_starts[t]
-    for half in range(2 * camera, 2 * camera + 2):
-        fill_half(lists.visible[2 * half + 1], lists.visible[2 * half], (base, top, bottom), ends, sizes, lists)
-
-
-@part
-def fill_half(keys: int, count: int, band: Any, ends: Any, sizes: Any, lists: Any) -> None:
-    """Enter `count` sorted splats into the lists of a band = (first tile of the camera, first row, end row)."""
-    base, top, bottom = band
+def fill_task(task: int, sizes: Any, lists: Any) -> None:
+    """Enter one half of a camera's splats into the tiles' lists, in order of depth."""
+    count, keys = lists.visible[2 * task], lists.visible[2 * task + 1]
+    base = task * _stride(sizes)
     for i in range(count):
         s = int(lists.keys[keys + 2 * i + 1])
         ahead = int(lists.keys[keys + 2 * min(i + AHEAD, count - 1) + 1])
-        prefetch(lists.rects, 4 * ahead)
-        prefetch(lists.slot_starts, ahead)
-        x0, y0, x1, y1 = lists.rects[4 * s], lists.rects[4 * s + 1], lists.rects[4 * s + 2], lists.rects[4 * s + 3]
-        for y in range(max(y0, top), min(y1, bottom)):
-            slot = lists.slot_starts[s] + (y - y0) * (x1 - x0)
-            for x in range(x0, x1):
-                tile = base + y * sizes.tiles_x + x
-                entry = ends[tile]
-                ends[tile] = entry + 1
+        prefetch(lists.rects, 4 * ahead, 0)
+        prefetch(lists.slot_starts, ahead, 0)
+        slot = lists.slot_starts[s]
+        for y in range(lists.rects[4 * s + 1], lists.rects[4 * s + 3]):
+            for x in range(lists.rects[4 * s], lists.rects[4 * s + 2]):
+                place = base + y * sizes.tiles_x + x
+                entry = lists.histograms[place]
+                lists.histograms[place] = entry + 1
                 lists.entries[2 * entry] = s
-                lists.entries[2 * entry + 1] = slot + x - x0
+                lists.entries[2 * entry + 1] = slot
+                slot += 1

@@ -21,7 +21,7 @@ from numba.core import cgutils  # noqa: TID253
 from numba.extending import intrinsic, models, register_model  # noqa: TID253
 
 LANES = 8
-"""Lanes of a vector. Sixteen were tried on an AVX-512 machine: 12 % slower, splats are mostly narrower than that."""
+"""Lanes of a vector: about the width of a small splat. Sixteen have not been tried."""
 
 F32 = ir.FloatType()
 I32 = ir.IntType(32)
@@ -254,18 +254,19 @@ def split_power(typing: Any, value: Any) -> Any:
     return types.UniTuple(vector, 2)(vector), codegen
 
 
-@intrinsic
-def prefetch(typing: Any, pointer: Any, index: Any) -> Any:
-    """Ask for the cache line of pointer[index]; harmless wherever it points."""
+@intrinsic(prefer_literal=True)
+def prefetch(typing: Any, pointer: Any, index: Any, is_for_writing: Any) -> Any:
+    """Ask for the cache line of pointer[index], to read or (constant 1) to write; harmless wherever it points."""
+    write = ir.Constant(I32, int(getattr(is_for_writing, "literal_value", 0)))
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         byte = builder.bitcast(builder.gep(args[0], [args[1]]), ir.IntType(8).as_pointer())
         kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), I32, I32, I32])
         function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        builder.call(function, [byte, ir.Constant(I32, 0), ir.Constant(I32, 3), ir.Constant(I32, 1)])
+        builder.call(function, [byte, write, ir.Constant(I32, 3), ir.Constant(I32, 1)])
         return context.get_dummy_value()
 
-    return types.void(pointer, types.int64), codegen
+    return types.void(pointer, types.int64, is_for_writing), codegen
 
 
 @intrinsic

