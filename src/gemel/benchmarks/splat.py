@@ -185,7 +185,7 @@ def _cuda_figures(*, quick: bool, seed: int) -> Figures:
         torch.cuda.synchronize()
 
     jobs = {"plain": plain, "ours": ours, "ours_with_intrinsics": ours_with_intrinsics}
-    times = best_times_s(jobs, 5 if quick else 60)
+    times = best_times_s(jobs, 5 if quick else 300)
     return {
         "cuda_overhead": times["ours"] / times["plain"] - 1.0,
         "cuda_overhead_with_intrinsics": times["ours_with_intrinsics"] / times["plain"] - 1.0,
