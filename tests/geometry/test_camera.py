@@ -102,9 +102,7 @@ def test_distortion_free_models_agree_with_their_ideal() -> None:
 
 def test_distortion_follows_the_published_formula() -> None:
     """One point worked by hand: x = 0.3, y = 0.4, so s = 0.25."""
-    camera = OpenCV(
-        1, 1, 1.0, 1.0, 0.0, 0.0, k1=0.4, k2=0.16, p1=0.01, p2=0.02, k3=0.64, k4=0.8, k5=0.0, k6=0.0
-    )
+    camera = OpenCV(1, 1, 1.0, 1.0, 0.0, 0.0, k1=0.4, k2=0.16, p1=0.01, p2=0.02, k3=0.64, k4=0.8, k5=0.0, k6=0.0)
     radial = (1 + 0.4 * 0.25 + 0.16 * 0.0625 + 0.64 * 0.015625) / (1 + 0.8 * 0.25)
     x = 0.3 * radial + 2 * 0.01 * 0.12 + 0.02 * (0.25 + 2 * 0.09)
     y = 0.4 * radial + 0.01 * (0.25 + 2 * 0.16) + 2 * 0.02 * 0.12
@@ -140,9 +138,7 @@ def test_distortion_does_not_fold_back() -> None:
     np.testing.assert_array_equal(np.isnan(pixels[:, 0]), [False, False, True, True, True])
 
 
-@pytest.mark.parametrize(
-    "camera", [OpenCV(**SHARED, k1=-0.3), Fisheye(**SHARED, k1=-0.1)], ids=["opencv", "fisheye"]
-)
+@pytest.mark.parametrize("camera", [OpenCV(**SHARED, k1=-0.3), Fisheye(**SHARED, k1=-0.1)], ids=["opencv", "fisheye"])
 def test_pixels_without_a_ray_are_nan(camera: CameraModel) -> None:
     """Beyond the largest radius the lens can produce, unproject says NaN; just inside it, it does not."""
     lens = camera.distortion

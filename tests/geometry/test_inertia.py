@@ -203,9 +203,7 @@ def test_bad_input_is_refused() -> None:
     for arguments, message in cases:
         with pytest.raises(GemelError, match=message):
             Inertia.from_mesh(*arguments)
-    with pytest.raises(
-        GemelError, match=r"Inertia\.p_BoBcm_B has shape \(3,\) and 3 entries that are not finite"
-    ):
+    with pytest.raises(GemelError, match=r"Inertia\.p_BoBcm_B has shape \(3,\) and 3 entries that are not finite"):
         Inertia(1.0, np.full(3, np.nan), np.eye(3))
     with pytest.raises(GemelError, match=r"mass 0\.0 kg has no centre of mass"):
         Inertia.from_pseudo_inertia(np.zeros((4, 4)))

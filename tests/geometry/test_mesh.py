@@ -68,9 +68,7 @@ def test_measures_do_not_change_under_rigid_motion(solid: Mesh) -> None:
     assert g.volume(moved, faces) == pytest.approx(g.volume(vertices, faces), rel=1e-12)
     assert g.surface_area(moved, faces) == pytest.approx(g.surface_area(vertices, faces), rel=1e-12)
     np.testing.assert_allclose(g.centroid(moved, faces), T @ g.centroid(vertices, faces), atol=1e-13)
-    np.testing.assert_allclose(
-        g.face_normals(moved, faces), T.rotation @ g.face_normals(vertices, faces), atol=1e-12
-    )
+    np.testing.assert_allclose(g.face_normals(moved, faces), T.rotation @ g.face_normals(vertices, faces), atol=1e-12)
     assert g.volume(-vertices, faces) == pytest.approx(-g.volume(vertices, faces), rel=1e-12)
 
 

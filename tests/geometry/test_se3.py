@@ -41,9 +41,7 @@ def test_action_agrees_with_matrices() -> None:
     homogeneous = np.concatenate([p_c, np.ones((100, 1))], axis=-1)
     product = T_a_b.as_matrix() @ T_b_c.as_matrix()
     np.testing.assert_allclose((T_a_b @ T_b_c).as_matrix(), product, atol=1e-14)
-    np.testing.assert_allclose(
-        T_a_b @ (T_b_c @ p_c), np.einsum("nij,nj->ni", product, homogeneous)[:, :3], atol=1e-13
-    )
+    np.testing.assert_allclose(T_a_b @ (T_b_c @ p_c), np.einsum("nij,nj->ni", product, homogeneous)[:, :3], atol=1e-13)
 
 
 @pytest.mark.parametrize("angle_rad", ANGLES_RAD)
@@ -99,9 +97,7 @@ def test_left_jacobian_is_the_derivative_of_exp(angle_rad: float) -> None:
 def test_left_jacobian_obeys_the_adjoint_identity(angle_rad: float) -> None:
     """J(xi) = Ad(exp(xi)) J(-xi): exact at every angle, so it also checks the series."""
     xi = screws(4, 20, angle_rad)
-    np.testing.assert_allclose(
-        se3_left_jacobian(xi), SE3.exp(xi).adjoint() @ se3_left_jacobian(-xi), atol=1e-13
-    )
+    np.testing.assert_allclose(se3_left_jacobian(xi), SE3.exp(xi).adjoint() @ se3_left_jacobian(-xi), atol=1e-13)
 
 
 @pytest.mark.parametrize("angle_rad", ANGLES_RAD)

@@ -105,9 +105,7 @@ def test_left_jacobian_is_the_derivative_of_exp(angle_rad: float) -> None:
     for i, step in enumerate(h * np.eye(3)):
         back = SO3.exp(omega_rad).inverse()
         ahead, behind = (SO3.exp(omega_rad + step) @ back).log(), (SO3.exp(omega_rad - step) @ back).log()
-        np.testing.assert_allclose(
-            so3_left_jacobian(omega_rad)[..., i], (ahead - behind) / (2 * h), atol=1e-9
-        )
+        np.testing.assert_allclose(so3_left_jacobian(omega_rad)[..., i], (ahead - behind) / (2 * h), atol=1e-9)
 
 
 @pytest.mark.parametrize("angle_rad", [*ANGLES_RAD, 5.0])

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -30,6 +30,7 @@ Table = Mapping[str, np.ndarray]
 """Columns of equal length: (t,) or (t, width) numbers, or (t,) strings."""
 
 
+@runtime_checkable
 class Blobs(Protocol):
     """What a stage needs to keep large data out of its artifact."""
 

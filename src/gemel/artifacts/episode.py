@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, UInt8
@@ -35,6 +35,7 @@ class Episode:
     """Further logged numbers, as logged."""
 
 
+@runtime_checkable
 class Frames(Protocol):
     """The only way by which a stage reads an episode. Each call is checked against the seal and logged."""
 
@@ -46,9 +47,7 @@ class Frames(Protocol):
         """One frame, decoded by seeking."""
         ...
 
-    def images(
-        self, episode_id: str, camera: str, steps: Sequence[int]
-    ) -> Iterator[UInt8[np.ndarray, "h w 3"]]:
+    def images(self, episode_id: str, camera: str, steps: Sequence[int]) -> Iterator[UInt8[np.ndarray, "h w 3"]]:
         """Frames in the given (ascending) order, one in memory at a time."""
         ...
 

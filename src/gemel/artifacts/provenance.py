@@ -14,6 +14,8 @@ class Provenance:
     """Name of the stage that made it."""
     inputs: Mapping[str, str]
     """Addresses of the artifacts that it was made from, by argument name."""
+    sources: Mapping[str, str]
+    """Hashes of what came from outside the store, by argument name."""
     config: Mapping[str, Json]
     """The resolved configuration of the stage."""
     code: str

@@ -44,5 +44,6 @@ class SplatMesh:
             )
         if not np.allclose(self.barycentric.sum(axis=-1), 1.0, atol=1e-6):
             raise ConfigError(
-                "SplatMesh barycentric weights do not sum to one.", remedy="normalise each row of `barycentric`"
+                "SplatMesh barycentric weights do not sum to one.",
+                remedy="normalise each row of `barycentric`",
             )

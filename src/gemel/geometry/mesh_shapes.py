@@ -109,14 +109,10 @@ def _check_positive(**lengths: float) -> None:
     """Refuse lengths that are not positive and finite."""
     for name, value in lengths.items():
         if not (np.isfinite(value) and value > 0.0):
-            raise GemelError(
-                f"{name} is {value}; a positive length in metres was expected.", remedy=f"Correct {name}."
-            )
+            raise GemelError(f"{name} is {value}; a positive length in metres was expected.", remedy=f"Correct {name}.")
 
 
 def _check_segments(count: int) -> None:
     """Refuse circles with too few corners to enclose anything."""
     if count < 3:
-        raise GemelError(
-            f"{count} segments cannot close a circle; at least 3 are needed.", remedy="Use 3 or more."
-        )
+        raise GemelError(f"{count} segments cannot close a circle; at least 3 are needed.", remedy="Use 3 or more.")

@@ -10,9 +10,7 @@ Image = Float[np.ndarray, "height width *channels"] | UInt8[np.ndarray, "height 
 Samples = Float[np.ndarray, "..."] | UInt8[np.ndarray, "..."]
 
 
-def sample_bilinear(
-    image: Image, pixels: Float[np.ndarray, "*batch 2"]
-) -> tuple[Samples, Bool[np.ndarray, "*batch"]]:
+def sample_bilinear(image: Image, pixels: Float[np.ndarray, "*batch 2"]) -> tuple[Samples, Bool[np.ndarray, "*batch"]]:
     """Bilinear values of `image` at `pixels` (x, y), shape (*batch, *channels), and where they are valid.
 
     Invalid are NaN pixels and those outside the image; their value is 0. Within half a pixel of the border

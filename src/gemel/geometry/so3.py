@@ -15,6 +15,7 @@ from jaxtyping import Float
 from gemel.errors import GemelError
 from gemel.geometry import series
 
+_UNIT_TOLERANCE = 8 * np.finfo(np.float64).eps
 _MIN_NORM = 1e-9
 _ROTATION_MATRIX_TOLERANCE = 1e-4
 """Largest entry of |R Rᵀ - 1| accepted: float32 or text passes, scaled or sheared matrices do not."""
@@ -36,7 +37,8 @@ class SO3:
                 f"{_MIN_NORM} was expected.",
                 remedy="Drop the samples without an orientation, or use SO3.identity() where none is meant.",
             )
-        unit = wxyz / norm
+        # Quaternions that are unit to rounding stay as they are: what is stored reads back bit by bit.
+        unit = wxyz / np.where(np.abs(norm - 1.0) < _UNIT_TOLERANCE, 1.0, norm)
         unit.setflags(write=False)
         object.__setattr__(self, "wxyz", unit)
 

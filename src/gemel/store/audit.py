@@ -103,7 +103,10 @@ def _walk(store: Store, address: str) -> Iterator[tuple[LineageStep, list[str]]]
         ]
         if entry is None:
             problems.append(f"{here}: the ledger has no record of it")
-        yield LineageStep(current, manifest.type, manifest.provenance.stage, here, _reads(store, entry)), problems
+        yield (
+            LineageStep(current, manifest.type, manifest.provenance.stage, here, _reads(store, entry)),
+            problems,
+        )
         queue += [(parent, here) for parent in manifest.provenance.inputs.values()]
 
 

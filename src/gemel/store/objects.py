@@ -1,7 +1,7 @@
 """A folder of immutable files, each named by its content.
 
-Writes are atomic and durable: a temporary file, fsync, rename, fsync of the folder. Nothing is ever
-overwritten, so any number of processes may write at once.
+Writes are atomic: a temporary file, fsync, rename; `sync` then makes the names durable as well, and is called
+before the ledger mentions them. Nothing is ever overwritten, so any number of processes may write at once.
 """
 
 import os
@@ -19,6 +19,7 @@ class Objects:
     def __init__(self, root: Path) -> None:
         self.folder = root / "objects"
         self.tmp = root / "tmp"
+        self._unsynced: set[Path] = set()
 
     def create(self) -> None:
         """Make the folders; harmless when they exist."""
@@ -38,9 +39,16 @@ class Objects:
         address = hash_bytes(data)
         target = self.path(address)
         if not target.exists():
-            target.parent.mkdir(exist_ok=True)
+            if not target.parent.exists():
+                target.parent.mkdir(exist_ok=True)
+                self._unsynced.add(self.folder)
             self._write_durably(data, target)
         return address
+
+    def sync(self) -> None:
+        """Make everything that was put durable: after this, a power cut loses none of it."""
+        while self._unsynced:
+            _sync_folder(self._unsynced.pop())
 
     def read(self, address: str) -> bytes:
         """The bytes of an object, checked against its address."""
@@ -93,7 +101,7 @@ class Objects:
                 f"Could not write {len(data)} bytes below {self.folder}: {error.strerror}.",
                 remedy="free some space (`gemel gc DIR`) or make the folder writable, then run again",
             ) from error
-        _sync_folder(target.parent)
+        self._unsynced.add(target.parent)
 
     def _damaged(self, address: str) -> StoreError:
         return StoreError(

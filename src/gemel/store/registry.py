@@ -47,6 +47,4 @@ _MODULES = {
 @cache
 def stored_types() -> dict[str, type]:
     """Every class that may be read from a store, by name. `HeldOutData` is not among them: it is only a view."""
-    return {
-        name: getattr(import_module(module), name) for module, names in _MODULES.items() for name in names
-    }
+    return {name: getattr(import_module(module), name) for module, names in _MODULES.items() for name in names}

@@ -1,5 +1,6 @@
 """The store of one project: artifacts and blobs by content, and the ledger of how they came to be."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -70,6 +71,7 @@ class Store:
             "payload": payload,
         }
         address = self.objects.put(canonical_json(manifest))
+        self.objects.sync()
         body = {"key": key, "address": address, "type": type_name, "duration_s": round(duration_s, 3)}
         body |= {name: value for name, value in manifest["provenance"].items() if name != "$type"}
         self.ledger.append("artifact", body)
@@ -109,9 +111,7 @@ class Store:
                 f"Artifact {short(address)} is a {manifest.type}, not a {kind.__name__}.",
                 remedy="look at `gemel status` for the address of the artifact that is meant",
             )
-        arrays: Mapping[str, Any] = (
-            unpack_arrays(self.objects.read(manifest.arrays)) if manifest.arrays else {}
-        )
+        arrays: Mapping[str, Any] = unpack_arrays(self.objects.read(manifest.arrays)) if manifest.arrays else {}
         artifact = decode(manifest.payload, arrays, stored_types())
         assert isinstance(artifact, kind)
         return artifact
@@ -137,15 +137,20 @@ class Store:
     ) -> dict[Path, str]:
         """SHA-256 of source files, two at a time, remembering each so that a killed run resumes where it was."""
         known = {path: self.ledger.known_hash(path) for path in paths}
+        hashes: dict[Path, str] = {}
+        fresh: dict[Path, str] = {}
+        remembered_at = time.monotonic()
         with ThreadPoolExecutor(max_workers=_HASH_THREADS) as pool:
             pending = {p: pool.submit(hash_file, p) for p, digest in known.items() if digest is None}
-            hashes: dict[Path, str] = {}
             for path, digest in known.items():
+                hashes[path] = digest or pending[path].result()
                 if digest is None:
-                    digest = pending[path].result()
-                    self.ledger.remember_hash(path, digest)
-                hashes[path] = digest
-                on_file(path, digest)
+                    fresh[path] = hashes[path]
+                if time.monotonic() > remembered_at + _REMEMBER_EVERY_S:
+                    self.ledger.remember_hashes(fresh)
+                    fresh, remembered_at = {}, time.monotonic()
+                on_file(path, hashes[path])
+        self.ledger.remember_hashes(fresh)
         return hashes
 
     def close(self) -> None:
@@ -153,23 +158,13 @@ class Store:
         self.ledger.close()
 
 
+_REMEMBER_EVERY_S = 0.5
 _HASH_THREADS = 2  # hashing releases the interpreter lock; more threads only thrash a disk
 
 
-def work_key(
-    stage: str, inputs: Mapping[str, str], config: Mapping[str, Any], code: str, seed: int, device: str
-) -> str:
+def work_key(provenance: Provenance) -> str:
     """The name of a piece of work: the same inputs, settings, code, seed and device give the same key."""
-    return hash_json(
-        {
-            "stage": stage,
-            "inputs": dict(inputs),
-            "config": dict(config),
-            "code": code,
-            "seed": seed,
-            "device": device,
-        }
-    )
+    return hash_json(encode(provenance, {}))
 
 
 def _blob_addresses(tree: Any) -> list[str]:

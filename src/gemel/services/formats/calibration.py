@@ -23,7 +23,7 @@ The same tables stand in `twin.toml`, in a plain folder's `capture.toml` and in 
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +31,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gemel.artifacts.camera import WORLD, Camera
-from gemel.errors import ConfigError, choices_text
+from gemel.errors import ConfigError, GemelError, choices_text
 from gemel.geometry import SE3, CameraModel, Fisheye, OpenCV, Pinhole
 from gemel.services.formats.toml_table import from_table
 
@@ -61,10 +61,14 @@ class JointScale:
     def __post_init__(self) -> None:
         if self.unit not in UNITS:
             raise ConfigError(f"Joint unit {choices_text(self.unit, UNITS)}", remedy="use one of the choices")
-        if (self.low is None) != (self.high is None):
+        if self.quantity not in ("rad", "m"):
             raise ConfigError(
-                "A joint has only one of `low` and `high`.", remedy="give both SI values, or neither"
+                f"Joint quantity {choices_text(self.quantity, ('rad', 'm'))}", remedy="use one of the choices"
             )
+        if self.low is not None and self.low == self.high:
+            raise ConfigError(f"`low` and `high` are both {self.low}.", remedy="give the SI values at the two ends")
+        if (self.low is None) != (self.high is None):
+            raise ConfigError("A joint has only one of `low` and `high`.", remedy="give both SI values, or neither")
         if self.unit == "span" and self.low is None:
             raise ConfigError(
                 "A joint in `span` units (-100..100) needs `low` and `high`, the SI values at its ends.",
@@ -118,14 +122,16 @@ class CameraTable:
     time_offset_sigma_s: float | None = None
 
 
-def camera_from_table(name: str, table: Mapping[str, Any], known: Camera | None = None) -> Camera:
-    """A camera from its table; image size may come from the log instead (`known`)."""
-    where = f"[cameras.{name}]"
+def camera_from_table(name: str, table: Any, known: Camera | None = None, *, file: str = "twin.toml") -> Camera:
+    """A camera from its table in `file`; image size may come from the log instead (`known`)."""
+    where = f"{file} [cameras.{name}]"
     values = from_table(CameraTable, table, where=where)
     width = values.width or (known.width if known else 0)
     height = values.height or (known.height if known else 0)
     if width <= 0 or height <= 0:
-        raise ConfigError(f"{where} has no image size.", remedy="give width and height in pixels")
+        raise ConfigError(
+            f"{where} has no image size: width {width}, height {height}.", remedy="give width and height in pixels"
+        )
     sigma_deg = values.rotation_sigma_deg
     return Camera(
         name=name,
@@ -163,25 +169,44 @@ def camera_table(camera: Camera) -> dict[str, Any]:
     return table
 
 
-def scales_from_tables(tables: Mapping[str, Any], *, where: str) -> dict[str, JointScale]:
-    """`[joints.NAME]` tables."""
+def scales_from_tables(joints: Mapping[str, Any], actions: Mapping[str, Any], *, file: str) -> dict[str, JointScale]:
+    """`[joints.NAME]` and `[actions.NAME]` tables of `file`; an action that is also a joint has the joint's unit."""
     return {
-        name: from_table(JointScale, table, where=f"[{where}.{name}]") for name, table in tables.items()
+        name: from_table(JointScale, table, where=f"{file} [{kind}.{name}]")
+        for kind, tables in (("actions", actions), ("joints", joints))
+        for name, table in tables.items()
     }
+
+
+def check_names(given: Iterable[str], known: Sequence[str], *, where: str) -> None:
+    """Refuse a table for something that the log does not have: a misspelt name must not go unnoticed."""
+    for name in given:
+        if name not in known:
+            raise ConfigError(f"Table in {where}: {choices_text(name, list(known))}", remedy="use the log's own names")
 
 
 def _model(values: CameraTable, width: int, height: int, where: str) -> CameraModel | None:
     if not values.model:
         return None
-    common = dict(width=width, height=height, fx=values.fx, fy=values.fy, cx=values.cx, cy=values.cy)
-    k = dict(k1=values.k1, k2=values.k2, k3=values.k3, k4=values.k4)
-    match values.model.lower():
-        case "pinhole":
-            return Pinhole(**common)
-        case "opencv":
-            return OpenCV(**common, **k, k5=values.k5, k6=values.k6, p1=values.p1, p2=values.p2)
-        case "fisheye":
-            return Fisheye(**common, **k)
+    common: dict[str, Any] = {
+        "width": width,
+        "height": height,
+        "fx": values.fx,
+        "fy": values.fy,
+        "cx": values.cx,
+        "cy": values.cy,
+    }
+    k: dict[str, Any] = {"k1": values.k1, "k2": values.k2, "k3": values.k3, "k4": values.k4}
+    try:
+        match values.model.lower():
+            case "pinhole":
+                return Pinhole(**common)
+            case "opencv":
+                return OpenCV(**common, **k, k5=values.k5, k6=values.k6, p1=values.p1, p2=values.p2)
+            case "fisheye":
+                return Fisheye(**common, **k)
+    except GemelError as error:  # the model knows which number is wrong, but not in which table it stands
+        raise ConfigError(f"{where}: {error.problem}", remedy=error.remedy) from error
     raise ConfigError(
         f"{where} model {choices_text(values.model, ('pinhole', 'opencv', 'fisheye'))}",
         remedy="use one of the choices",
@@ -193,8 +218,10 @@ def _pose(values: CameraTable, where: str) -> SE3 | None:
         return None
     if len(values.position_m) != 3 or len(values.quaternion_wxyz) != 4:
         raise ConfigError(
-            f"{where} has position_m {list(values.position_m)} and "
-            f"quaternion_wxyz {list(values.quaternion_wxyz)}.",
+            f"{where} has position_m {list(values.position_m)} and quaternion_wxyz {list(values.quaternion_wxyz)}.",
             remedy="give three numbers in metres and four in the order w, x, y, z",
         )
-    return SE3.from_wxyz_xyz(np.array([*values.quaternion_wxyz, *values.position_m], dtype=np.float64))
+    try:
+        return SE3.from_wxyz_xyz(np.array([*values.quaternion_wxyz, *values.position_m], dtype=np.float64))
+    except GemelError as error:
+        raise ConfigError(f"{where}: {error.problem}", remedy=error.remedy) from error

@@ -11,7 +11,7 @@ import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -21,9 +21,9 @@ from gemel.artifacts.camera import Camera
 from gemel.artifacts.capture import EpisodeKind
 from gemel.artifacts.finding import Finding, Severity
 from gemel.errors import SourceError
-from gemel.services.formats.calibration import camera_from_table, scales_from_tables
+from gemel.services.formats.calibration import camera_from_table, check_names, scales_from_tables
 from gemel.services.formats.image_file import image_size
-from gemel.services.formats.paths import inside
+from gemel.services.formats.paths import files_below, inside, plain_file
 from gemel.services.formats.source import OnFinding, RawEpisode, RawImages, SourceLayout
 from gemel.services.formats.toml_table import from_table, read_toml
 
@@ -73,12 +73,17 @@ def recognises(root: Path) -> bool:
 
 def open_source(root: Path) -> "FolderSource":
     """Open the folder; only `capture.toml` is read."""
-    tables = from_table(FolderTables, read_toml(root / _TOML), where=_TOML)
+    tables = from_table(FolderTables, read_toml(inside(root, _TOML)), where=_TOML)
     names = sorted(p.name for p in (root / "episodes").glob("*") if p.is_dir())
     if not names:
         raise SourceError(
             f"{root / 'episodes'} holds no episode folders.", remedy="put each episode into episodes/<name>/"
         )
+    check_names(tables.episodes, names, where=f"{_TOML} [episodes]")
+    check_names(tables.joints, tables.capture.joints, where=f"{_TOML} [joints]")
+    check_names(tables.actions, tables.capture.actions, where=f"{_TOML} [actions]")
+    if tables.capture.robot_model:
+        inside(root, tables.capture.robot_model)
     return FolderSource(root, tables, tuple(names))
 
 
@@ -99,14 +104,11 @@ class FolderSource:
             robot_type=capture.robot_type,
             joint_names=capture.joints,
             action_names=capture.actions,
-            cameras=tuple(self._camera(name, table) for name, table in self.tables.cameras.items()),
+            cameras=tuple(camera_from_table(name, table, file=_TOML) for name, table in self.tables.cameras.items()),
             codec_from_camera=dict.fromkeys(self.tables.cameras, "image files"),
             extras={},
-            rate_hz=capture.rate_hz,
-            declared_scales={
-                **scales_from_tables(self.tables.actions, where="actions"),
-                **scales_from_tables(self.tables.joints, where="joints"),
-            },
+            rate_hz=capture.rate_hz or self._rate_hz(),
+            declared_scales=scales_from_tables(self.tables.joints, self.tables.actions, file=_TOML),
             robot_model=capture.robot_model,
         )
 
@@ -116,10 +118,7 @@ class FolderSource:
 
     def files(self) -> tuple[str, ...]:
         """All files of the folder."""
-        found = sorted(p.relative_to(self.root).as_posix() for p in self.root.rglob("*") if not p.is_dir())
-        for relative in found:
-            inside(self.root, relative)
-        return tuple(found)
+        return files_below(self.root, ("",))
 
     def check_files(self, on_finding: OnFinding) -> None:
         """Every image that a row names exists and has its camera's size."""
@@ -136,9 +135,15 @@ class FolderSource:
             try:
                 yield self._episode(name)
             except SourceError as error:
-                on_finding(
-                    Finding("unreadable-episode", Severity.ERROR, error.problem, error.remedy, episode=name)
-                )
+                on_finding(Finding("unreadable-episode", Severity.ERROR, error.problem, error.remedy, episode=name))
+
+    def _rate_hz(self) -> float | None:
+        """Rate of the first episode that has one; None leaves the log without a clock."""
+        for episode in self.episodes(lambda finding: None):
+            steps = np.diff(episode.times_s)
+            if (steps > 0).any():
+                return float(1.0 / np.median(steps[steps > 0]))
+        return None
 
     def _episode(self, name: str) -> RawEpisode:
         path = inside(self.root, f"episodes/{name}/steps.csv")
@@ -161,8 +166,8 @@ class FolderSource:
         base = f"episodes/{name}"
         if f"image.{camera}" in columns:
             files = columns[f"image.{camera}"]
-            return RawImages(camera, tuple(f"{base}/{file}" if file else "" for file in files))
-        folder = self.root / base / camera
+            return RawImages(camera, tuple(_joined(base, file) if file else "" for file in files))
+        folder = inside(self.root, f"{base}/{camera}")
         found = sorted(p.name for p in folder.glob("*") if p.suffix.lower() in _IMAGE_SUFFIXES)
         if len(found) != count:
             raise SourceError(
@@ -171,12 +176,7 @@ class FolderSource:
             )
         return RawImages(camera, tuple(f"{base}/{camera}/{file}" for file in found))
 
-    def _camera(self, name: str, table: Mapping[str, Any]) -> Camera:
-        return camera_from_table(name, table)
-
-    def _check_image(
-        self, relative: str, camera: Camera, episode: str, time_s: float, on_finding: OnFinding
-    ) -> None:
+    def _check_image(self, relative: str, camera: Camera, episode: str, time_s: float, on_finding: OnFinding) -> None:
         if not relative:
             return
         try:
@@ -191,12 +191,16 @@ class FolderSource:
         on_finding(Finding("unreadable-image", Severity.ERROR, problem, remedy, episode, camera.name, time_s))
 
 
+def _joined(base: str, file: str) -> str:
+    """`base/file` without `./` and doubled slashes, so that it names the file as the list of files does."""
+    return PurePosixPath(base, file.lstrip("/")).as_posix()
+
+
 def _read_csv(path: Path) -> dict[str, list[str]]:
+    plain_file(path, "table")
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with path.open(newline="", encoding="utf-8-sig") as file:  # spreadsheets put a mark before the header
             rows = list(csv.reader(file, strict=True))
-    except FileNotFoundError:
-        raise SourceError(f"{path} is missing.", remedy="each episode folder needs a steps.csv") from None
     except (csv.Error, UnicodeDecodeError, OSError) as error:
         raise SourceError(f"{path} is not a CSV file: {error}.", remedy="restore it") from error
     if len(rows) < 2:
@@ -207,12 +211,13 @@ def _read_csv(path: Path) -> dict[str, list[str]]:
             f"{path} has rows of {sorted(widths)} fields; all must have as many as the header.",
             remedy="it was cut off or edited: restore it",
         )
-    return {name.strip(): [row[i].strip() for row in rows[1:]] for i, name in enumerate(rows[0])}
+    header = [name.strip() for name in rows[0]]
+    if len(set(header)) != len(header):
+        raise SourceError(f"{path} names two columns alike: {header}.", remedy="give each column its own name")
+    return {name: [row[i].strip() for row in rows[1:]] for i, name in enumerate(header)}
 
 
-def _numbers(
-    columns: Mapping[str, list[str]], names: tuple[str, ...], path: Path
-) -> Float[np.ndarray, "t width"]:
+def _numbers(columns: Mapping[str, list[str]], names: tuple[str, ...], path: Path) -> Float[np.ndarray, "t width"]:
     missing = [name for name in names if name not in columns]
     if missing:
         raise SourceError(

@@ -9,9 +9,9 @@ import numpy as np
 from jaxtyping import UInt8
 
 from gemel.artifacts.blob import Blobs, FileRef, Table
-from gemel.artifacts.capture import Capture, EpisodeRecord, VideoSegment
+from gemel.artifacts.capture import Capture, EpisodeRecord, ImageStream, VideoSegment
 from gemel.artifacts.episode import Episode
-from gemel.errors import SourceError
+from gemel.errors import SourceError, choices_text
 from gemel.geometry import SE3
 from gemel.services.formats.image_file import read_image
 from gemel.services.formats.paths import inside
@@ -64,14 +64,13 @@ class CaptureFrames:
         """One frame."""
         return next(self.images(episode_id, camera, [step]))
 
-    def images(
-        self, episode_id: str, camera: str, steps: Sequence[int]
-    ) -> Iterator[UInt8[np.ndarray, "h w 3"]]:
+    def images(self, episode_id: str, camera: str, steps: Sequence[int]) -> Iterator[UInt8[np.ndarray, "h w 3"]]:
         """Frames in the given order, one in memory at a time."""
         self._grant(episode_id, f"images/{camera}")
         record, table = self._record(episode_id), self._table(episode_id)
-        stream = record.stream(camera)
+        stream = _stream(record, camera)
         for step in steps:
+            _check_step(record, step)
             if isinstance(stream, VideoSegment):
                 reader = self._video(stream.file)
                 yield reader.frame_at(stream.from_s + float(table["time_s"][step]))
@@ -81,8 +80,10 @@ class CaptureFrames:
     def mask(self, episode_id: str, camera: str, step: int) -> UInt8[np.ndarray, "h w"] | None:
         """The logged mask of a frame, where there is one."""
         self._grant(episode_id, f"masks/{camera}")
+        _check_step(self._record(episode_id), step)
         paths = self._table(episode_id).get(f"mask/{camera}")
-        return None if paths is None else read_image(inside(self._root, str(paths[step])), grey=True)
+        path = "" if paths is None else str(paths[step])
+        return read_image(inside(self._root, path), grey=True) if path else None
 
     def close(self) -> None:
         """Close the videos that are open."""
@@ -92,7 +93,8 @@ class CaptureFrames:
     def _record(self, episode_id: str) -> EpisodeRecord:
         if episode_id not in self._record_from_id:
             raise SourceError(
-                f"The capture has no episode {episode_id!r}.", remedy=f"choose from {list(self._record_from_id)}"
+                f"The capture has no episode {episode_id!r}.",
+                remedy=f"choose from {list(self._record_from_id)}",
             )
         return self._record_from_id[episode_id]
 
@@ -123,6 +125,20 @@ class CaptureFrames:
                 f"{path} is gone or has changed since it was ingested.",
                 remedy="restore the file, or ingest the changed log as a new project with `gemel new`",
             )
+
+
+def _stream(record: EpisodeRecord, camera: str) -> ImageStream:
+    names = [stream.camera for stream in record.streams]
+    if camera not in names:
+        raise SourceError(f"Camera of episode {record.id}: {choices_text(camera, names)}", remedy="use one of them")
+    return record.stream(camera)
+
+
+def _check_step(record: EpisodeRecord, step: int) -> None:
+    if not 0 <= step < record.step_count:
+        raise SourceError(
+            f"Episode {record.id!r} has no step {step}.", remedy=f"choose from 0 to {record.step_count - 1}"
+        )
 
 
 def _prefixed(table: Table, prefix: str) -> dict[str, np.ndarray]:

@@ -1,53 +1,47 @@
-"""Single images: PNG and JPEG in, PNG out, through PyAV (no other imaging package is needed)."""
+"""Single images: PNG and JPEG in, PNG out, through PyAV (no other imaging package is needed).
+
+The kind of file is read off its first bytes and the matching reader is forced: PyAV on its own would also "see"
+a picture in a text file, or follow a playlist out of the log's folder.
+"""
 
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import UInt8
 
 from gemel.errors import SourceError
+from gemel.services.formats.paths import plain_file
+
+MAX_PIXELS = 100_000_000
+"""No camera is larger; a header that says so would only fill the memory."""
+_READER_FROM_START = {b"\x89PNG\r\n\x1a\n": "png_pipe", b"\xff\xd8\xff": "jpeg_pipe"}
 
 
 def read_image(path: Path, *, grey: bool = False) -> UInt8[np.ndarray, "h w *channel"]:
     """An image file as RGB (h, w, 3), or as grey (h, w)."""
-    try:
+    with _image_errors(path):
         return decode_image(path.read_bytes(), grey=grey)
-    except FileNotFoundError:
-        raise SourceError(
-            f"The image {path} is missing.", remedy="copy it back beside the rest of the log"
-        ) from None
-    except (OSError, ValueError, StopIteration) as error:
-        raise SourceError(
-            f"The image {path} cannot be decoded: {error}.", remedy="copy it again from the recording machine"
-        ) from error
 
 
 def decode_image(data: bytes, *, grey: bool = False) -> UInt8[np.ndarray, "h w *channel"]:
-    """The same for bytes in memory."""
-    import av
-
-    if not data:
-        raise ValueError("it has 0 bytes")
-    with av.open(io.BytesIO(data)) as container:
-        frame = next(iter(container.decode(video=0)))
+    """The same for bytes in memory; `ValueError` or a PyAV error when they are no image."""
+    with _open(data) as container:
+        _size(container)
+        frame = next(iter(container.decode(video=0)), None)
+        if frame is None:
+            raise ValueError("it holds no picture")
         image: UInt8[np.ndarray, "h w *channel"] = frame.to_ndarray(format="gray" if grey else "rgb24")
         return image
 
 
 def image_size(path: Path) -> tuple[int, int]:
     """Width and height [px] from the header."""
-    import av
-
-    try:
-        with av.open(str(path)) as container:
-            stream = container.streams.video[0]
-            return int(stream.width), int(stream.height)
-    except (OSError, ValueError, IndexError) as error:
-        raise SourceError(
-            f"The image {path} cannot be read: it is missing, empty, damaged or no image.",
-            remedy="copy it again from the recording machine",
-        ) from error
+    with _image_errors(path), _open(path.read_bytes()) as container:
+        return _size(container)
 
 
 def encode_png(image: UInt8[np.ndarray, "h w 3"]) -> bytes:
@@ -62,3 +56,34 @@ def encode_png(image: UInt8[np.ndarray, "h w 3"]) -> bytes:
         container.mux(stream.encode(av.VideoFrame.from_ndarray(image, format="rgb24")))
         container.mux(stream.encode())
     return sink.getvalue()
+
+
+def _open(data: bytes) -> Any:
+    import av
+
+    reader = next((r for start, r in _READER_FROM_START.items() if data.startswith(start)), None)
+    if reader is None:
+        raise ValueError("it is neither PNG nor JPEG")
+    return av.open(io.BytesIO(data), "r", format=reader)
+
+
+def _size(container: Any) -> tuple[int, int]:
+    stream = container.streams.video[0]
+    width, height = int(stream.width), int(stream.height)
+    if not 0 < width * height <= MAX_PIXELS:
+        raise ValueError(f"its header says {width}x{height} pixels")
+    return width, height
+
+
+@contextmanager
+def _image_errors(path: Path) -> Iterator[None]:
+    """One clear error for whatever is wrong with an image."""
+    import av
+
+    plain_file(path, "image")
+    try:
+        yield
+    except (av.FFmpegError, OSError, ValueError, IndexError, MemoryError) as error:
+        raise SourceError(
+            f"The image {path} cannot be decoded: {error}.", remedy="copy it again from the recording machine"
+        ) from error

@@ -1,20 +1,24 @@
 """`meta/info.json` of a LeRobot v3.0 dataset, as types. Counters in it are claims, not facts."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gemel.errors import SourceError
+from gemel.services.formats.json_file import read_json_object
 from gemel.services.formats.paths import fill_template, inside
 
 VERSION = "v3.0"
+INFO_FILE = "meta/info.json"
 DATA_PATH = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet"
 VIDEO_PATH = "videos/{video_key}/chunk-{chunk_index:03d}/file-{file_index:03d}.mp4"
 STATE, ACTION = "observation.state", "action"
 IMAGE_PREFIX = "observation.images."
 BOOKKEEPING = ("timestamp", "frame_index", "episode_index", "index", "task_index")
+_MAX_RATE_HZ = 1e6
+_MAX_SIZE = 65_536
+"""No vector or image side of a log is longer; a shape that says so would only fill the memory."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +53,27 @@ class LerobotInfo:
 
     def video_file(self, video_key: str, chunk_index: int, file_index: int) -> str:
         """Relative path of one video."""
-        return self._fill(
-            self.video_path, video_key=video_key, chunk_index=chunk_index, file_index=file_index
-        )
+        return self._fill(self.video_path, video_key=video_key, chunk_index=chunk_index, file_index=file_index)
 
     def cameras(self) -> tuple[Feature, ...]:
         """Colour video features; depth video is not an image stream."""
         return tuple(f for f in self.features.values() if f.dtype == "video" and not f.is_depth)
+
+    def image_size(self, key: str) -> tuple[int, int]:
+        """Height and width [px] of a video feature; datasets store its shape as (h, w, c) or (c, h, w)."""
+        shape = self.features[key].shape
+        if len(shape) != 3 or min(shape) < 1:
+            raise SourceError(
+                f"Feature {key!r} of {INFO_FILE} is a video of shape {list(shape)}.",
+                remedy="it must be [height, width, 3]",
+            )
+        first, second, third = shape
+        return (second, third) if first <= 4 < third else (first, second)
+
+    def unread(self) -> tuple[Feature, ...]:
+        """Features that Gemel does not take in: depth video, images inside the tables, text, matrices."""
+        read = {STATE, ACTION, *BOOKKEEPING, *(f.key for f in (*self.cameras(), *self.extras()))}
+        return tuple(f for f in self.features.values() if f.key not in read)
 
     def extras(self) -> tuple[Feature, ...]:
         """Further number features."""
@@ -78,13 +96,8 @@ def camera_name(key: str) -> str:
 
 def read_info(root: Path) -> LerobotInfo:
     """Parse and check `meta/info.json`."""
-    path = root / "meta" / "info.json"
-    try:
-        tree = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError, OSError) as error:
-        raise SourceError(f"{path} cannot be read: {error}.", remedy="restore it from the recording") from error
-    if not isinstance(tree, dict):
-        raise SourceError(f"{path} is not a JSON object.", remedy="restore it from the recording")
+    path = inside(root, INFO_FILE)
+    tree = read_json_object(path)
     version = str(tree.get("codebase_version", "none"))
     if version != VERSION:
         raise SourceError(
@@ -92,29 +105,43 @@ def read_info(root: Path) -> LerobotInfo:
             remedy="convert the dataset with LeRobot's own v3.0 converter",
         )
     try:
-        features = {key: _feature(key, entry) for key, entry in tree["features"].items()}
-        fps = float(tree["fps"])
-        counts = int(tree.get("total_episodes", 0)), int(tree.get("total_frames", 0))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        info = LerobotInfo(
+            root,
+            str(tree.get("robot_type") or "unknown"),
+            _rate(tree["fps"]),
+            int(tree.get("total_episodes", 0)),
+            int(tree.get("total_frames", 0)),
+            {key: _feature(key, entry) for key, entry in tree["features"].items()},
+            str(tree.get("data_path") or DATA_PATH),
+            str(tree.get("video_path") or VIDEO_PATH),
+        )
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise SourceError(
             f"{path} lacks or garbles a required entry ({type(error).__name__}: {error}).",
             remedy="it needs fps (a positive number) and features with dtype and shape",
         ) from error
-    if not 0 < fps < 1e6:
-        raise SourceError(f"{path} says fps {fps}; a positive number was expected.", remedy="correct fps")
-    return LerobotInfo(
-        root, str(tree.get("robot_type") or "unknown"), fps, *counts, features,
-        str(tree.get("data_path") or DATA_PATH), str(tree.get("video_path") or VIDEO_PATH),
-    )  # fmt: skip
+    _check_camera_names(info, path)
+    return info
+
+
+def _rate(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _MAX_RATE_HZ:
+        raise ValueError(f"fps is {value!r}, not a positive number")
+    return float(value)
 
 
 def _feature(key: str, entry: Mapping[str, Any]) -> Feature:
     details = {**(entry.get("video_info") or {}), **(entry.get("info") or {})}
     depth = details.get("is_depth_map") or details.get("video.is_depth_map") or False
-    shape = tuple(int(n) for n in entry["shape"])
-    return Feature(
-        key, str(entry["dtype"]), shape, _names(entry.get("names")), str(details.get("video.codec", "")), bool(depth)
-    )
+    shape = tuple(entry["shape"])
+    if not all(type(size) is int and 0 <= size <= _MAX_SIZE for size in shape):
+        raise ValueError(f"feature {key!r} has shape {entry['shape']!r}, not sizes up to {_MAX_SIZE}")
+    if key in (STATE, ACTION) and len(shape) != 1:
+        raise ValueError(f"feature {key!r} has shape {list(shape)}, not one size")
+    names = _names(entry.get("names"))
+    if len(set(names)) != len(names):
+        raise ValueError(f"feature {key!r} names two elements alike: {list(names)}")
+    return Feature(key, str(entry["dtype"]), shape, names, str(details.get("video.codec", "")), bool(depth))
 
 
 def _names(entry: Any) -> tuple[str, ...]:
@@ -122,3 +149,13 @@ def _names(entry: Any) -> tuple[str, ...]:
     if isinstance(entry, dict):
         entry = next((value for value in entry.values() if isinstance(value, list)), None)
     return tuple(str(name) for name in entry) if isinstance(entry, list) else ()
+
+
+def _check_camera_names(info: LerobotInfo, path: Path) -> None:
+    names = [camera_name(feature.key) for feature in info.cameras()]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise SourceError(
+            f"{path} has several video features that mean the cameras {twice}.",
+            remedy=f"name each camera once, as {IMAGE_PREFIX}NAME",
+        )

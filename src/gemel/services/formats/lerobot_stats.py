@@ -1,9 +1,10 @@
 """Per-feature statistics as LeRobot v3.0 stores them: min, max, mean, std, count and five quantiles."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Num, UInt8
 
 QUANTILES = {"q01": 0.01, "q10": 0.10, "q50": 0.50, "q90": 0.90, "q99": 0.99}
 _IMAGE_SAMPLES = 100
@@ -18,19 +19,17 @@ class Stats:
     """min, max, mean, std and the quantiles, each of the feature's shape."""
     count: int
 
-    def as_lists(self) -> dict[str, list[float] | list[int]]:
+    def as_lists(self) -> dict[str, Any]:
         """JSON form."""
         return {name: array.tolist() for name, array in self.values.items()} | {"count": [self.count]}
 
 
-def number_stats(values: Float[np.ndarray, "t width"]) -> Stats:
-    """Statistics over the steps of one episode."""
+def number_stats(values: Num[np.ndarray, "t width"]) -> Stats:
+    """Statistics over the steps of one episode (at least one); extremes of whole numbers stay whole."""
+    extremes = {"min": values.min(0), "max": values.max(0)}
     values = values.astype(np.float64)
-    if not len(values):
-        empty = np.zeros(values.shape[1])
-        return Stats(dict.fromkeys(("min", "max", "mean", "std", *QUANTILES), empty), 0)
     quantiles = np.quantile(values, list(QUANTILES.values()), axis=0)
-    basic = {"min": values.min(0), "max": values.max(0), "mean": values.mean(0), "std": values.std(0)}
+    basic = {**extremes, "mean": values.mean(0), "std": values.std(0)}
     return Stats(basic | dict(zip(QUANTILES, quantiles, strict=True)), len(values))
 
 
@@ -59,7 +58,12 @@ class image_stats:  # noqa: N801 (reads as the function that it stands for)
         def level_at(fraction: float) -> np.ndarray:
             return levels[np.argmax(cumulative >= fraction, axis=1)]
 
-        values = {"min": level_at(1e-12), "max": level_at(1.0 - 1e-12), "mean": mean, "std": np.sqrt(variance)}
+        values = {
+            "min": level_at(1e-12),
+            "max": level_at(1.0 - 1e-12),
+            "mean": mean,
+            "std": np.sqrt(variance),
+        }
         values |= {name: level_at(fraction) for name, fraction in QUANTILES.items()}
         return Stats({name: v.reshape(3, 1, 1) for name, v in values.items()}, self._frames)
 
@@ -77,6 +81,11 @@ def combine_stats(parts: list[Stats]) -> Stats:
 
     mean = weighted(stacked("mean"))
     variance = weighted(stacked("std") ** 2 + (stacked("mean") - mean) ** 2)
-    values = {"min": stacked("min").min(0), "max": stacked("max").max(0), "mean": mean, "std": np.sqrt(variance)}
+    values = {
+        "min": stacked("min").min(0),
+        "max": stacked("max").max(0),
+        "mean": mean,
+        "std": np.sqrt(variance),
+    }
     values |= {name: weighted(stacked(name)) for name in QUANTILES}
     return Stats(values, int(counts.sum()))

@@ -1,6 +1,8 @@
 """The parquet tables of a LeRobot v3.0 dataset: episode list, tasks, and data in bounded batches."""
 
-from collections.abc import Iterator, Mapping
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +12,10 @@ import numpy as np
 from jaxtyping import Float
 
 from gemel.errors import SourceError
+from gemel.services.formats.paths import inside, plain_file
 
 _BATCH_ROWS = 2048
+_LONGEST_VIDEO_S = 1e9
 
 
 @dataclass(frozen=True)
@@ -44,19 +48,19 @@ def read_episode_rows(root: Path, video_keys: tuple[str, ...]) -> list[EpisodeRo
             f"{root / 'meta' / 'episodes'} holds no table: the list of episodes is missing.",
             remedy="restore meta/episodes from the recording",
         )
-    rows = [row for file in files for row in _rows_of(file, video_keys)]
-    indices = [row.index for row in rows]
-    if len(set(indices)) != len(indices):
-        twice = next(index for index in indices if indices.count(index) > 1)
+    inner = [inside(root, file.relative_to(root).as_posix()) for file in files]
+    rows = [row for file in inner for row in _rows_of(file, video_keys)]
+    index, times = Counter(row.index for row in rows).most_common(1)[0] if rows else (0, 0)
+    if times > 1:
         raise SourceError(
-            f"meta/episodes lists episode {twice} twice.", remedy="restore meta/episodes from the recording"
+            f"meta/episodes lists episode {index} {times} times.", remedy="restore meta/episodes from the recording"
         )
     return sorted(rows, key=lambda row: row.index)
 
 
 def read_tasks(root: Path) -> dict[int, str]:
     """Task texts by index; the text is the frame's index, under any name."""
-    path = root / "meta" / "tasks.parquet"
+    path = inside(root, "meta/tasks.parquet")
     if not path.exists():
         return {}
     with _table_errors(path):
@@ -66,24 +70,21 @@ def read_tasks(root: Path) -> dict[int, str]:
         text = next((c for c in table.column_names if c != "task_index"), None)
         if text is None or "task_index" not in table.column_names:
             return {}
-        return dict(zip(table["task_index"].to_pylist(), map(str, table[text].to_pylist()), strict=True))
+        pairs = zip(table["task_index"].to_pylist(), table[text].to_pylist(), strict=True)
+        return {int(index): str(task) for index, task in pairs if index is not None}
 
 
 def data_batches(path: Path, columns: list[str]) -> Iterator[tuple[int, Any]]:
     """(episode index, its rows) in file order; memory is one episode plus one batch, whatever the file's size."""
     import pyarrow as pa
-    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
     with _table_errors(path), pq.ParquetFile(path, pre_buffer=False) as file:
-        present = [c for c in columns if c in file.schema_arrow.names]
-        missing = [c for c in ("timestamp", "episode_index") if c not in present]
-        if missing:
-            raise SourceError(f"{path} lacks the columns {missing}.", remedy="restore the file")
+        present = _present(file, path, columns, required=("timestamp", "episode_index"))
         pending: list[Any] = []
         current: int | None = None
         for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=present, use_threads=False):
-            for index, part in _runs(batch, pc):
+            for index, part in _runs(batch):
                 if current is not None and index != current:
                     yield current, pa.Table.from_batches(pending)
                     pending = []
@@ -99,36 +100,37 @@ def column_matrix(table: Any, name: str, width: int) -> Float[np.ndarray, "t wid
 
     if name not in table.column_names:
         raise SourceError(f"The data table lacks the column {name!r}.", remedy="restore the data file")
-    column = table[name].combine_chunks()
-    if isinstance(column, pa.ChunkedArray):
-        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
-        widths = set(column.value_lengths().to_pylist())
-        if widths - {width}:
-            raise SourceError(
-                f"Column {name!r} has rows of width {sorted(map(str, widths))}; {width} was expected.",
-                remedy="restore the data file, or correct the feature's shape in meta/info.json",
-            )
-    if hasattr(column, "flatten"):
-        column = column.flatten()
-    if column.type == pa.bool_():
-        column = column.cast(pa.int8())
-    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+    column = table[name]
+    column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    is_there = np.asarray(column.is_valid())
+    numbers = column.flatten() if hasattr(column, "value_lengths") else column.drop_null()
+    if pa.types.is_boolean(numbers.type):
+        numbers = numbers.cast(pa.int8())
+    if not (pa.types.is_integer(numbers.type) or pa.types.is_floating(numbers.type)):
         raise SourceError(f"Column {name!r} holds {column.type}, not numbers.", remedy="restore the data file")
-    values = column.to_numpy(zero_copy_only=False).astype(np.float64)
-    if values.size != table.num_rows * width:
+    values = numbers.to_numpy(zero_copy_only=False).astype(np.float64)
+    if values.size != is_there.sum() * width or not _has_width(column, width):
         raise SourceError(
-            f"Column {name!r} has {values.size} numbers for {table.num_rows} rows of width {width}.",
+            f"Column {name!r} ({column.type}) has {values.size} numbers for {is_there.sum()} rows of width {width}.",
             remedy="restore the data file, or correct the feature's shape in meta/info.json",
         )
-    return values.reshape(-1, width)
+    matrix = np.full((len(is_there), width), np.nan)
+    matrix[is_there] = values.reshape(-1, width) if width else 0.0
+    return matrix
 
 
-def _runs(batch: Any, pc: Any) -> Iterator[tuple[int, Any]]:
+def _has_width(column: Any, width: int) -> bool:
+    """Whether each row holds `width` numbers; a sum alone could hide a long row beside a short one."""
+    if not hasattr(column, "value_lengths"):
+        return width == 1
+    return set(column.value_lengths().drop_null().to_pylist()) <= {width}
+
+
+def _runs(batch: Any) -> Iterator[tuple[int, Any]]:
     """Slices of a batch in which the episode stays the same."""
     episodes = batch.column("episode_index").to_numpy(zero_copy_only=False)
     edges = [0, *(np.flatnonzero(np.diff(episodes)) + 1).tolist(), len(episodes)]
-    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+    for start, stop in itertools.pairwise(edges):
         if stop > start:
             yield int(episodes[start]), batch.slice(start, stop - start)
 
@@ -140,30 +142,50 @@ def _rows_of(path: Path, video_keys: tuple[str, ...]) -> Iterator[EpisodeRow]:
     for key in video_keys:
         columns += [f"videos/{key}/{name}" for name in ("chunk_index", "file_index", "from_timestamp")]
     with _table_errors(path), pq.ParquetFile(path, pre_buffer=False) as file:
-        names = file.schema_arrow.names
-        missing = [c for c in columns if c not in names and c not in ("object", "tasks")]
-        if missing:
-            raise SourceError(f"{path} lacks the columns {missing}.", remedy="restore the file")
-        for batch in file.iter_batches(columns=[c for c in columns if c in names], use_threads=False):
+        present = _present(file, path, columns, required=[c for c in columns if c not in ("object", "tasks")])
+        for batch in file.iter_batches(columns=present, use_threads=False):
             for row in batch.to_pylist():
                 yield _episode_row(row, video_keys)
+
+
+def _present(file: Any, path: Path, columns: Sequence[str], *, required: Sequence[str]) -> list[str]:
+    """Those of the columns that the file has, each once; the required ones are among them."""
+    names = file.schema_arrow.names
+    missing = [c for c in required if c not in names]
+    if missing:
+        raise SourceError(f"{path} lacks the columns {missing}.", remedy="restore the file")
+    twice = [c for c in columns if names.count(c) > 1]
+    if twice:
+        raise SourceError(f"{path} has the columns {twice} more than once.", remedy="restore the file")
+    return [c for c in columns if c in names]
 
 
 def _episode_row(row: Mapping[str, Any], video_keys: tuple[str, ...]) -> EpisodeRow:
     def place(key: str) -> VideoPlace:
         at = f"videos/{key}/"
-        return VideoPlace(
-            int(row[at + "chunk_index"]), int(row[at + "file_index"]), float(row[at + "from_timestamp"])
-        )
+        return VideoPlace(count(at + "chunk_index"), count(at + "file_index"), _start(row[at + "from_timestamp"], key))
+
+    def count(name: str) -> int:
+        value = row[name]
+        if value is None or int(value) != value or value < 0:
+            raise ValueError(f"column {name!r} holds {value!r}, not a count")
+        return int(value)
 
     return EpisodeRow(
-        index=int(row["episode_index"]),
-        length=int(row["length"]),
+        index=count("episode_index"),
+        length=count("length"),
         tasks=tuple(map(str, row.get("tasks") or ())),
-        data_file=(int(row["data/chunk_index"]), int(row["data/file_index"])),
+        data_file=(count("data/chunk_index"), count("data/file_index")),
         video_from_key={key: place(key) for key in video_keys},
         object=str(row.get("object") or ""),
     )
+
+
+def _start(value: Any, key: str) -> float:
+    start_s = float(value)
+    if not 0.0 <= start_s < _LONGEST_VIDEO_S:
+        raise ValueError(f"the video of {key!r} starts at {start_s} s")
+    return start_s
 
 
 @contextmanager
@@ -171,13 +193,10 @@ def _table_errors(path: Path) -> Iterator[None]:
     """One clear error for whatever is wrong with a parquet file."""
     import pyarrow as pa
 
-    if not path.exists():
-        raise SourceError(f"The table {path} is missing.", remedy="copy it back beside the rest of the log")
-    if path.stat().st_size == 0:
-        raise SourceError(f"The table {path} has 0 bytes.", remedy="copy it again from the recording machine")
+    plain_file(path, "table")
     try:
         yield
-    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
+    except (pa.ArrowException, OSError, ValueError, TypeError, LookupError, ArithmeticError, MemoryError) as error:
         reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
         raise SourceError(
             f"The table {path} cannot be read: {reason}.",

@@ -1,14 +1,13 @@
 """Writing LeRobot v3.0: H.264 or AV1 video, one row group per episode, finished files or none.
 
 Everything is written to a temporary folder beside the target, which becomes the target only when complete.
-Memory is one batch of numbers per episode; frames go to the encoder one by one.
+Memory is the numbers of one episode; frames go to the encoder one by one.
 """
 
 import json
 import os
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,50 +15,24 @@ import numpy as np
 from jaxtyping import Float, UInt8
 
 from gemel.errors import SourceError
-from gemel.services.formats.lerobot_info import ACTION, DATA_PATH, IMAGE_PREFIX, STATE, VERSION, VIDEO_PATH
+from gemel.services.formats.lerobot_info import ACTION, IMAGE_PREFIX, STATE, VIDEO_PATH
+from gemel.services.formats.lerobot_sidecar import SIDECAR_FILE
+from gemel.services.formats.lerobot_spec import LerobotSpec, info_tree
 from gemel.services.formats.lerobot_stats import Stats, combine_stats, image_stats, number_stats
+from gemel.services.formats.lerobot_table_writer import DataWriter, FilePlace, write_episode_rows, write_tasks
 from gemel.services.formats.video import VideoWriter
 
+__all__ = ["LerobotSpec", "LerobotWriter"]
 _MB = 1 << 20
-
-
-@dataclass(frozen=True)
-class LerobotSpec:
-    """What every episode of a dataset to be written has in common."""
-
-    fps: float
-    joint_names: tuple[str, ...]
-    action_names: tuple[str, ...]
-    camera_sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """Width and height [px] by camera."""
-    extras: Mapping[str, int] = field(default_factory=dict)
-    """Further number features and their widths."""
-    robot_type: str = "unknown"
-    codec: str = "h264"
-    """`h264` or `av1`."""
-    data_files_size_in_mb: int = 100
-    video_files_size_in_mb: int = 200
-    chunks_size: int = 1000
-
-
-@dataclass
-class _Place:
-    """The file of a kind that is being filled."""
-
-    chunk_index: int = 0
-    file_index: int = 0
-
-    def roll(self, chunks_size: int) -> None:
-        self.file_index += 1
-        if self.file_index == chunks_size:
-            self.chunk_index, self.file_index = self.chunk_index + 1, 0
+_SHORTEST_STEP_S = 1e-4
+"""LeRobot finds a frame by its time to within this much [s]."""
 
 
 class LerobotWriter:
     """Writes one dataset; use it as a context. An exception inside leaves nothing behind."""
 
     def __init__(self, root: Path, spec: LerobotSpec) -> None:
-        if root.exists() and any(root.iterdir()):
+        if root.exists() and (not root.is_dir() or any(root.iterdir())):
             raise SourceError(
                 f"{root} exists and is not empty; a dataset is never written over another.",
                 remedy="give a new folder, or remove that one",
@@ -67,9 +40,9 @@ class LerobotWriter:
         self._target, self._spec = root, spec
         self._root = root.with_name(f".{root.name}.{os.getpid()}.partial")
         self._root.mkdir(parents=True)
-        self._data, self._data_place, self._data_bytes = None, _Place(), 0
+        self._data = DataWriter(self._root, file_size_mb=spec.data_files_size_in_mb, chunks_size=spec.chunks_size)
         self._videos: dict[str, VideoWriter] = {}
-        self._video_places = {name: _Place() for name in spec.camera_sizes}
+        self._video_places = {name: FilePlace() for name in spec.camera_sizes}
         self._video_end_s = dict.fromkeys(spec.camera_sizes, 0.0)
         self._tasks: dict[str, int] = {}
         self._rows: list[dict[str, Any]] = []
@@ -89,23 +62,23 @@ class LerobotWriter:
     ) -> int:
         """Append one episode and return its index. `times_s` defaults to step / fps."""
         index, count = len(self._rows), len(state)
-        times = np.arange(count) / self._spec.fps if times_s is None else times_s
-        times = times.astype(np.float32)
-        numbers = {STATE: state, ACTION: action, **(extras or {})}
+        times = (np.arange(count) / self._spec.fps if times_s is None else times_s).astype(np.float32)
+        given = {STATE: state, ACTION: action, **(extras or {})}
+        numbers = self._numbers(given, images or {}, times)
+        columns = numbers | self._bookkeeping(index, task, times)
         row: dict[str, Any] = {
-            "episode_index": index, "tasks": [task], "length": count, "object": object_name,
-            "data/chunk_index": self._data_place.chunk_index, "data/file_index": self._data_place.file_index,
+            "episode_index": index, "tasks": [task], "length": count,
+            **{f"data/{name}": value for name, value in vars(self._data.place).items()},
             "dataset_from_index": self._frame_count, "dataset_to_index": self._frame_count + count,
-            "meta/episodes/chunk_index": 0, "meta/episodes/file_index": 0,
         }  # fmt: skip
-        stats = {key: number_stats(values) for key, values in numbers.items()}
+        stats = {key: number_stats(values.reshape(count, -1)) for key, values in columns.items()}
         for camera in self._spec.camera_sizes:
             key = IMAGE_PREFIX + camera
             row |= {f"videos/{key}/{k}": v for k, v in self._video_columns(camera, times).items()}
             stats[key] = self._write_video(camera, (images or {})[camera], times)
-        task_index = self._tasks.setdefault(task, len(self._tasks))
-        self._write_data(index, task_index, times, numbers)
+        self._data.add(columns)
         row |= {f"stats/{key}/{name}": v for key, s in stats.items() for name, v in s.as_lists().items()}
+        row |= {"meta/episodes/chunk_index": 0, "meta/episodes/file_index": 0, "object": object_name}
         self._rows.append(row)
         self._stats.append(stats)
         self._frame_count += count
@@ -113,8 +86,7 @@ class LerobotWriter:
 
     def write_sidecar(self, text: str) -> None:
         """Add `meta/gemel.toml`: units, cameras and whatever else the format cannot say."""
-        (self._root / "meta").mkdir(exist_ok=True)
-        (self._root / "meta" / "gemel.toml").write_text(text, encoding="utf-8")
+        self.add_file(SIDECAR_FILE, text.encode("utf-8"))
 
     def add_file(self, relative: str, data: bytes) -> None:
         """Add a further file, such as the robot's description."""
@@ -124,16 +96,21 @@ class LerobotWriter:
 
     def finish(self) -> None:
         """Close all files, write `meta/` and put the dataset in its place."""
+        if not self._rows:
+            raise SourceError(f"No episode was written to {self._target}.", remedy="add at least one")
         self._close_files()
         meta = self._root / "meta"
-        (meta / "episodes" / "chunk-000").mkdir(parents=True, exist_ok=True)
-        _write_rows(self._rows, meta / "episodes" / "chunk-000" / "file-000.parquet")
-        _write_tasks(self._tasks, meta / "tasks.parquet")
-        totals = {key: combine_stats([s[key] for s in self._stats]) for key in self._stats[0]} if self._stats else {}
-        (meta / "stats.json").write_text(
-            json.dumps({key: stats.as_lists() for key, stats in totals.items()}, indent=4)
+        write_episode_rows(self._rows, meta / "episodes" / "chunk-000" / "file-000.parquet")
+        write_tasks(self._tasks, meta / "tasks.parquet")
+        totals = {key: combine_stats([s[key] for s in self._stats]) for key in self._stats[0]}
+        (meta / "stats.json").write_text(json.dumps({key: stats.as_lists() for key, stats in totals.items()}, indent=4))
+        info = info_tree(
+            self._spec,
+            episode_count=len(self._rows),
+            frame_count=self._frame_count,
+            task_count=len(self._tasks),
         )
-        (meta / "info.json").write_text(json.dumps(self._info(), indent=4))
+        (meta / "info.json").write_text(json.dumps(info, indent=4))
         if self._target.exists():
             self._target.rmdir()
         self._root.rename(self._target)
@@ -142,148 +119,81 @@ class LerobotWriter:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        if kind is None:
-            self.finish()
-        else:
-            self._close_files()
-            shutil.rmtree(self._root, ignore_errors=True)
+        try:
+            if kind is None:
+                self.finish()
+            else:
+                self._close_files()
+        finally:
+            shutil.rmtree(self._root, ignore_errors=True)  # gone already when all went well
+
+    def _numbers(
+        self, given: Mapping[str, np.ndarray], images: Mapping[str, object], times: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """The number features as they are stored: float32, width 1 as scalars."""
+        widths = self._spec.number_widths
+        shapes = {key: values.shape for key, values in given.items() if key in widths or values.shape[1]}
+        expected = {key: (len(times), width) for key, width in widths.items()}
+        if shapes != expected or set(images) != set(self._spec.camera_sizes) or not len(times):
+            raise SourceError(
+                f"Episode {len(self._rows)} brings {shapes} and images of {sorted(images)}; expected are {expected} "
+                f"with at least one step, and images of {sorted(self._spec.camera_sizes)}.",
+                remedy="give every episode what LerobotSpec says",
+            )
+        if images and not (np.isfinite(times).all() and times[0] >= 0 and (np.diff(times) > _SHORTEST_STEP_S).all()):
+            raise SourceError(
+                f"The times of episode {len(self._rows)} do not go up from zero.", remedy="sort the steps by time"
+            )
+        stored = {key: given[key].astype(np.float32) for key in widths}
+        return {key: values[:, 0] if values.shape[1] == 1 else values for key, values in stored.items()}
+
+    def _bookkeeping(self, index: int, task: str, times: np.ndarray) -> dict[str, np.ndarray]:
+        count = len(times)
+        task_index = self._tasks.setdefault(task, len(self._tasks))
+        return {
+            "timestamp": times,
+            "frame_index": np.arange(count),
+            "episode_index": np.full(count, index),
+            "index": np.arange(self._frame_count, self._frame_count + count),
+            "task_index": np.full(count, task_index),
+        }
 
     def _video_columns(self, camera: str, times: np.ndarray) -> dict[str, float]:
         start = self._video_end_s[camera]
-        place = self._video_places[camera]
-        return {
-            "chunk_index": place.chunk_index,
-            "file_index": place.file_index,
-            "from_timestamp": start,
-            "to_timestamp": start + _duration(times, self._spec.fps),
-        }
+        span = {"from_timestamp": start, "to_timestamp": start + _duration(times, self._spec.fps)}
+        return vars(self._video_places[camera]) | span
 
     def _write_video(self, camera: str, images: Iterable[np.ndarray], times: np.ndarray) -> Stats:
-        place, start = self._video_places[camera], self._video_end_s[camera]
-        relative = VIDEO_PATH.format(
-            video_key=IMAGE_PREFIX + camera, chunk_index=place.chunk_index, file_index=place.file_index
-        )
-        path = self._root / relative
+        start, writer = self._video_end_s[camera], self._video(camera)
+        collected = image_stats()
+        for step, (image, time_s) in enumerate(zip(images, times, strict=True)):
+            writer.add(image, start + float(time_s), is_first=step == 0)
+            collected.add(image)
+        self._video_end_s[camera] = start + _duration(times, self._spec.fps)
+        if writer.size_bytes >= self._spec.video_files_size_in_mb * _MB:
+            self._videos.pop(camera).close()
+            self._video_places[camera].roll(self._spec.chunks_size)
+            self._video_end_s[camera] = 0.0
+        return collected.result()
+
+    def _video(self, camera: str) -> VideoWriter:
+        """The file that is being filled with this camera's frames."""
         if camera not in self._videos:
+            place = vars(self._video_places[camera])
+            path = self._root / VIDEO_PATH.format(video_key=IMAGE_PREFIX + camera, **place)
             path.parent.mkdir(parents=True, exist_ok=True)
             width, height = self._spec.camera_sizes[camera]
             self._videos[camera] = VideoWriter(
                 path, width=width, height=height, fps=self._spec.fps, codec=self._spec.codec
             )
-        collected = image_stats()
-        for step, (image, time_s) in enumerate(zip(images, times, strict=True)):
-            self._videos[camera].add(image, start + float(time_s), is_first=step == 0)
-            collected.add(image)
-        self._video_end_s[camera] = start + _duration(times, self._spec.fps)
-        if path.stat().st_size > self._spec.video_files_size_in_mb * _MB:
-            self._videos.pop(camera).close()
-            place.roll(self._spec.chunks_size)
-            self._video_end_s[camera] = 0.0
-        return collected.result()
-
-    def _write_data(
-        self, index: int, task_index: int, times: np.ndarray, numbers: Mapping[str, np.ndarray]
-    ) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        count = len(times)
-        columns = {key: _list_column(values) for key, values in numbers.items()}
-        columns |= {
-            "timestamp": pa.array(times, pa.float32()),
-            "frame_index": pa.array(np.arange(count)),
-            "episode_index": pa.array(np.full(count, index)),
-            "index": pa.array(np.arange(self._frame_count, self._frame_count + count)),
-            "task_index": pa.array(np.full(count, task_index)),
-        }
-        table = pa.table(columns)
-        place = self._data_place
-        if self._data is None:
-            path = self._root / DATA_PATH.format(chunk_index=place.chunk_index, file_index=place.file_index)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._data = pq.ParquetWriter(path, table.schema)
-        self._data.write_table(table, row_group_size=max(count, 1))
-        self._data_bytes += table.nbytes
-        if self._data_bytes > self._spec.data_files_size_in_mb * _MB:
-            self._data.close()
-            self._data, self._data_bytes = None, 0
-            place.roll(self._spec.chunks_size)
+        return self._videos[camera]
 
     def _close_files(self) -> None:
-        for writer in self._videos.values():
-            writer.close()
-        self._videos = {}
-        if self._data is not None:
-            self._data.close()
-            self._data = None
-
-    def _info(self) -> dict[str, Any]:
-        spec = self._spec
-        fps = int(spec.fps) if float(spec.fps).is_integer() else spec.fps
-        return {
-            "codebase_version": VERSION, "robot_type": spec.robot_type, "total_episodes": len(self._rows),
-            "total_frames": self._frame_count, "total_tasks": len(self._tasks), "chunks_size": spec.chunks_size,
-            "data_files_size_in_mb": spec.data_files_size_in_mb,
-            "video_files_size_in_mb": spec.video_files_size_in_mb, "fps": fps,
-            "splits": {"train": f"0:{len(self._rows)}"}, "data_path": DATA_PATH,
-            "video_path": VIDEO_PATH if spec.camera_sizes else None, "features": self._features(),
-        }  # fmt: skip
-
-    def _features(self) -> dict[str, Any]:
-        spec = self._spec
-        features: dict[str, Any] = {
-            STATE: _vector_feature(len(spec.joint_names), list(spec.joint_names)),
-            ACTION: _vector_feature(len(spec.action_names), list(spec.action_names)),
-        }
-        features |= {key: _vector_feature(width, None) for key, width in spec.extras.items()}
-        for camera, (width, height) in spec.camera_sizes.items():
-            features[IMAGE_PREFIX + camera] = {
-                "dtype": "video", "shape": [height, width, 3], "names": ["height", "width", "channels"],
-                "info": {
-                    "video.height": height, "video.width": width, "video.codec": spec.codec,
-                    "video.pix_fmt": "yuv420p", "video.is_depth_map": False, "video.fps": spec.fps,
-                    "video.channels": 3, "has_audio": False,
-                },
-            }  # fmt: skip
-        scalars = {"timestamp": "float32"} | dict.fromkeys(
-            ("frame_index", "episode_index", "index", "task_index"), "int64"
-        )
-        features |= {key: {"dtype": kind, "shape": [1], "names": None} for key, kind in scalars.items()}
-        return features
-
-
-def _vector_feature(width: int, names: list[str] | None) -> dict[str, Any]:
-    return {"dtype": "float32", "shape": [width], "names": names}
+        while self._videos:
+            self._videos.popitem()[1].close()
+        self._data.close()
 
 
 def _duration(times: np.ndarray, fps: float) -> float:
     """Time that the episode takes in the file: up to one period past its last frame."""
-    return float(times[-1]) + 1.0 / fps if len(times) else 0.0
-
-
-def _list_column(values: np.ndarray) -> Any:
-    import pyarrow as pa
-
-    flat = pa.array(np.ascontiguousarray(values, dtype=np.float32).reshape(-1))
-    return pa.FixedSizeListArray.from_arrays(flat, values.shape[1])
-
-
-def _write_rows(rows: list[dict[str, Any]], path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    pq.write_table(pa.Table.from_pylist(rows), path)
-
-
-def _write_tasks(tasks: Mapping[str, int], path: Path) -> None:
-    """A pandas frame with the task text as its index, written without pandas."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    table = pa.table({"task_index": pa.array(list(tasks.values()), pa.int64()), "task": list(tasks)})
-    columns = [
-        {"name": n, "field_name": n, "pandas_type": p, "numpy_type": d, "metadata": None}
-        for n, p, d in (("task_index", "int64", "int64"), ("task", "unicode", "object"))
-    ]
-    pandas = {"index_columns": ["task"], "column_indexes": [], "columns": columns, "pandas_version": "2.2.0"}
-    pq.write_table(table.replace_schema_metadata({"pandas": json.dumps(pandas)}), path)
+    return float(times[-1]) + 1.0 / fps

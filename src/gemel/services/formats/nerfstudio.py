@@ -4,11 +4,10 @@ Poses are stored camera-to-world with x right, y up, looking along -z; Gemel's c
 z forward, so the y and z axes change sign.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from gemel.artifacts.finding import Finding, Severity
 from gemel.errors import GemelError, SourceError
 from gemel.geometry import SE3, CameraModel, Fisheye, OpenCV, Pinhole
 from gemel.services.formats.image_file import image_size
+from gemel.services.formats.json_file import read_json_object
 from gemel.services.formats.paths import inside
 from gemel.services.formats.source import OnFinding, RawEpisode, RawImages, SourceLayout
 
@@ -28,6 +28,9 @@ CAMERA = "camera"
 _FILE = "transforms.json"
 _OPENCV_FROM_OPENGL = np.diag([1.0, -1.0, -1.0, 1.0])
 _INTRINSICS = ("fl_x", "fl_y", "cx", "cy")
+_DISTORTION = ("k1", "k2", "k3", "k4", "p1", "p2")
+_PATH_KEYS = ("file_path", "mask_path")
+_LARGEST = 1e9
 _MODELS = ("OPENCV", "OPENCV_FISHEYE", "PINHOLE", "SIMPLE_PINHOLE")
 
 
@@ -38,18 +41,12 @@ def recognises(root: Path) -> bool:
 
 def open_source(root: Path) -> "NerfstudioSource":
     """Open the set; only `transforms.json` is read."""
-    path = root / _FILE
-    try:
-        tree = json.loads(path.read_text(encoding="utf-8"))
-        frames = tuple(tree["frames"])
-    except (json.JSONDecodeError, UnicodeDecodeError, OSError, KeyError, TypeError) as error:
-        raise SourceError(
-            f"{path} cannot be read ({type(error).__name__}: {error}).",
-            remedy="it must be a JSON object with a list `frames`",
-        ) from error
-    if not frames:
-        raise SourceError(f"{path} lists no frames.", remedy="export the camera poses again")
-    return NerfstudioSource(root, tree, frames)
+    path = inside(root, _FILE)
+    tree = read_json_object(path)
+    frames = tree.get("frames")
+    if not isinstance(frames, list) or not frames or not all(isinstance(frame, dict) for frame in frames):
+        raise SourceError(f"{path} lists no frames.", remedy="it must have a list `frames` of objects; export it again")
+    return NerfstudioSource(root, tree, tuple(frames))
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,34 +78,42 @@ class NerfstudioSource:
 
     def files(self) -> tuple[str, ...]:
         """`transforms.json`, images and masks."""
-        images = [self._path(frame, "file_path") for frame in self.frames]
-        masks = [self._path(frame, "mask_path") for frame in self.frames if "mask_path" in frame]
-        return tuple(sorted({_FILE, *images, *masks}))
+        named = {self._path(frame, key) for frame in self.frames for key in _PATH_KEYS if frame.get(key)}
+        # A file that is not there is `check_files`' to report; it has no content to list here.
+        return tuple(sorted({_FILE} | {name for name in named if (self.root / name).is_file()}))
 
     def check_files(self, on_finding: OnFinding) -> None:
-        """Every image there, readable, and of one size."""
+        """Every image and mask there, readable, and of one size."""
         expected = (self.layout.cameras[0].width, self.layout.cameras[0].height)
         for step, frame in enumerate(self.frames):
-            try:
-                size = image_size(inside(self.root, self._path(frame, "file_path")))
-                problem = "" if size == expected else f"Image {step} is {size[0]}x{size[1]}, not {expected[0]}x{expected[1]}."
-                remedy = "resize the images or correct w and h"
-            except SourceError as error:
-                problem, remedy = error.problem, error.remedy
-            if problem:
-                on_finding(
-                    Finding("unreadable-image", Severity.ERROR, problem, remedy, "0", CAMERA, float(step))
-                )
+            for key in _PATH_KEYS[: 2 if frame.get("mask_path") else 1]:
+                self._check_image(step, frame, key, expected, on_finding)
+
+    def _check_image(
+        self, step: int, frame: Mapping[str, Any], key: str, expected: tuple[int, int], on_finding: OnFinding
+    ) -> None:
+        try:
+            relative = self._path(frame, key)
+            size = image_size(inside(self.root, relative))
+        except SourceError as error:
+            problem, remedy = error.problem, error.remedy
+        else:
+            if size == expected:
+                return
+            problem = f"{relative} is {size[0]}x{size[1]}; {expected[0]}x{expected[1]} was expected."
+            remedy = "resize the images or correct w and h"
+        on_finding(Finding("unreadable-image", Severity.ERROR, problem, remedy, "0", CAMERA, float(step)))
 
     def episodes(self, on_finding: OnFinding) -> Iterator[RawEpisode]:
         """The one scan."""
         count = len(self.frames)
-        has_masks = all("mask_path" in frame for frame in self.frames)
+        has_masks = any(frame.get("mask_path") for frame in self.frames)
         try:
             poses = self._poses()
+            self._check_one_lens()
             intrinsics = np.array([self._intrinsics(frame) for frame in self.frames])
             images = tuple(self._path(frame, "file_path") for frame in self.frames)
-            masks = tuple(self._path(frame, "mask_path") for frame in self.frames) if has_masks else ()
+            masks = tuple(self._path(f, "mask_path") if f.get("mask_path") else "" for f in self.frames)
         except GemelError as error:
             on_finding(Finding("unreadable-episode", Severity.ERROR, error.problem, error.remedy, "0"))
             return
@@ -119,7 +124,7 @@ class NerfstudioSource:
             times_s=np.arange(count, dtype=np.float64),
             state=np.zeros((count, 0)),
             action=np.zeros((count, 0)),
-            streams=(RawImages(CAMERA, images, masks),),
+            streams=(RawImages(CAMERA, images, masks if has_masks else ()),),
             camera_poses={CAMERA: poses},
             camera_intrinsics={CAMERA: intrinsics},
         )
@@ -128,9 +133,10 @@ class NerfstudioSource:
         """`Ts_world_camera`, in Gemel's camera axes."""
         try:
             matrices = np.array([frame["transform_matrix"] for frame in self.frames], dtype=np.float64)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise SourceError(
-                f"A frame of {_FILE} has no 4x4 `transform_matrix` ({error}).", remedy="export the poses again"
+                f"A frame of {_FILE} has no 4x4 `transform_matrix` ({error}).",
+                remedy="export the poses again",
             ) from error
         if matrices.shape != (len(self.frames), 4, 4):
             raise SourceError(
@@ -138,6 +144,21 @@ class NerfstudioSource:
                 remedy="export the poses again",
             )
         return SE3.from_matrix(matrices @ _OPENCV_FROM_OPENGL)
+
+    def _check_one_lens(self) -> None:
+        """Focal length may change from frame to frame; size and distortion may not."""
+        first = self._lens(self.frames[0])
+        for step, frame in enumerate(self.frames):
+            if self._lens(frame) != first:
+                raise SourceError(
+                    f"Frame {step} of {_FILE} has size, camera_model or distortion {self._lens(frame)}; "
+                    f"frame 0 has {first}.",
+                    remedy="undistort the images to one size, or split the set by camera",
+                )
+
+    def _lens(self, frame: Mapping[str, Any]) -> tuple[object, ...]:
+        values = (self._value(frame, name, 0.0) or 0.0 for name in ("w", "h", *_DISTORTION))
+        return (self._model_name(frame), *values)
 
     def _intrinsics(self, frame: Mapping[str, Any]) -> Float[np.ndarray, "4"]:
         width, height = self._size(frame)
@@ -158,9 +179,11 @@ class NerfstudioSource:
 
     def _value(self, frame: Mapping[str, Any], name: str, default: float | None) -> float | None:
         value = frame.get(name, self.tree.get(name, default))
-        if value is not None and not isinstance(value, int | float):
-            raise SourceError(f"{_FILE} has {name} = {value!r}.", remedy="it must be a number")
-        return value
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _LARGEST:
+            raise SourceError(f"{_FILE} has {name} = {value!r}.", remedy="it must be a finite number")
+        return float(value)
 
     def _camera(self) -> Camera:
         frame = self.frames[0]
@@ -169,19 +192,30 @@ class NerfstudioSource:
 
     def _model(self, frame: Mapping[str, Any], width: int, height: int) -> CameraModel:
         fx, fy, cx, cy = self._intrinsics(frame)
-        common: dict[str, Any] = dict(width=width, height=height, fx=fx, fy=fy, cx=cx, cy=cy)
+        common: dict[str, Any] = {"width": width, "height": height, "fx": fx, "fy": fy, "cx": cx, "cy": cy}
+        k: dict[str, Any] = {name: self._value(frame, name, 0.0) or 0.0 for name in _DISTORTION}
+        if self._model_name(frame) == "OPENCV_FISHEYE":
+            return Fisheye(**common, **{name: k[name] for name in ("k1", "k2", "k3", "k4")})
+        if k.pop("k4"):
+            raise SourceError(
+                f"{_FILE} has k4 = {self._value(frame, 'k4', 0.0)}, which no model of Gemel's has in that place.",
+                remedy="undistort the images, or fit the lens with k1, k2, k3, p1 and p2",
+            )
+        return OpenCV(**common, **k) if any(k.values()) else Pinhole(**common)
+
+    def _model_name(self, frame: Mapping[str, Any]) -> str:
         name = str(frame.get("camera_model", self.tree.get("camera_model", "OPENCV")))
         if name not in _MODELS:
             raise SourceError(
-                f"{_FILE} has camera_model {name!r}.", remedy=f"undistort the images; Gemel reads {list(_MODELS)}"
+                f"{_FILE} has camera_model {name!r}.",
+                remedy=f"undistort the images; Gemel reads {list(_MODELS)}",
             )
-        names = ("k1", "k2", "k3", "k4") if name == "OPENCV_FISHEYE" else ("k1", "k2", "p1", "p2")
-        k = {key: float(self._value(frame, key, 0.0) or 0.0) for key in names}
-        if name == "OPENCV_FISHEYE":
-            return Fisheye(**common, **k)
-        return OpenCV(**common, **k) if any(k.values()) else Pinhole(**common)
+        return name
 
     def _path(self, frame: Mapping[str, Any], key: str) -> str:
-        relative = str(frame.get(key, "")).removeprefix("./")
+        relative = frame.get(key, "")
+        if not isinstance(relative, str) or not relative:
+            raise SourceError(f"A frame of {_FILE} has {key} = {relative!r}.", remedy="it must name a file")
+        relative = relative if relative.startswith("/") else PurePosixPath(relative).as_posix()
         inside(self.root, relative)
         return relative

@@ -14,13 +14,13 @@ from gemel.services.formats.video import VideoReader
 
 def raw_images(
     root: Path, stream: RawVideo | RawImages, times_s: Float[np.ndarray, " t"], steps: Sequence[int]
-) -> Iterator[UInt8[np.ndarray, "h w 3"]]:
-    """The frames of the given steps, in order."""
+) -> Iterator[tuple[int, UInt8[np.ndarray, "h w 3"]]]:
+    """(step, its frame) of the given steps, in order; steps without an image are left out."""
     if isinstance(stream, RawImages):
         for step in steps:
             if stream.paths[step]:
-                yield read_image(inside(root, stream.paths[step]))
+                yield step, read_image(inside(root, stream.paths[step]))
         return
     with VideoReader(inside(root, stream.path)) as reader:
         for step in steps:
-            yield reader.frame_at(stream.from_s + float(times_s[step]))
+            yield step, reader.frame_at(stream.from_s + float(times_s[step]))

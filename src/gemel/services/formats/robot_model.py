@@ -9,7 +9,11 @@ from typing import Any
 from gemel.artifacts.blob import Blobs
 from gemel.artifacts.robot import RobotJoint, RobotModel
 from gemel.errors import MissingExtraError, SourceError
+from gemel.services.formats.paths import plain_file
 
+_PACKAGE = "package://"
+_FOLDERS_UP = 5
+"""How far above a URDF the root of its package is looked for."""
 _KIND = {2: "slide", 3: "hinge"}
 """MuJoCo's joint types that a log can hold one number for."""
 
@@ -37,11 +41,12 @@ def compile_robot(path: Path) -> Any:
         raise MissingExtraError("mujoco", extra="sim", needed_for="Reading a robot model") from None
     if not path.is_file():
         raise SourceError(f"There is no robot model at {path}.", remedy="give the path of an MJCF or URDF file")
-    if path.stat().st_size == 0:
-        raise SourceError(f"The robot model {path} has 0 bytes.", remedy="copy the file again")
+    plain_file(path, "robot model")
     try:
+        if path.suffix.lower() == ".urdf" and _PACKAGE in path.read_text(encoding="utf-8"):
+            return mujoco.MjModel.from_xml_string(*_urdf_with_meshes(path))
         return mujoco.MjModel.from_xml_path(str(path))
-    except ValueError as error:
+    except (ValueError, TypeError, mujoco.FatalError) as error:
         raise SourceError(
             f"The robot model {path} does not compile: {' '.join(str(error).split())}.",
             remedy="load it in MuJoCo's viewer (`python -m mujoco.viewer --mjcf=FILE`) and mend what it reports",
@@ -62,18 +67,15 @@ def robot_joints(model: Any) -> tuple[RobotJoint, ...]:
 
 def robot_format(path: Path) -> str:
     """`urdf` when the root element is `robot`, else `mjcf`."""
-    return "urdf" if ElementTree.parse(path).getroot().tag == "robot" else "mjcf"
+    return "urdf" if _parse(path).getroot().tag == "robot" else "mjcf"
 
 
 def match_joints(logged: tuple[str, ...], model_names: tuple[str, ...]) -> dict[str, str]:
     """Model joint of each logged joint: the same name, or the same after LeRobot's `.pos` suffix is taken off."""
-    known = set(model_names)
-    return {
-        name: candidate
-        for name in logged
-        for candidate in (name, name.removesuffix(".pos"))
-        if candidate in known
-    }
+    candidates = (
+        (name, next((c for c in (name, name.removesuffix(".pos")) if c in model_names), None)) for name in logged
+    )
+    return {name: found for name, found in candidates if found is not None}
 
 
 def _dependencies(path: Path) -> list[Path]:
@@ -82,15 +84,34 @@ def _dependencies(path: Path) -> list[Path]:
         import mujoco
 
         return sorted({Path(file).resolve() for file in mujoco.mju_getXMLDependencies(str(path))} | {path})
-    meshes = (element.get("filename", "") for element in ElementTree.parse(path).iter("mesh"))
+    meshes = (element.get("filename", "") for element in _parse(path).iter("mesh"))
     found = (_urdf_file(path, name) for name in meshes)
     return sorted({file for file in found if file is not None} | {path})
 
 
+def _parse(path: Path) -> "ElementTree.ElementTree[Any]":
+    try:
+        return ElementTree.parse(path)
+    except (ElementTree.ParseError, ValueError, OSError) as error:
+        raise SourceError(f"The robot model {path} is not XML: {error}.", remedy="copy the file again") from error
+
+
+def _urdf_with_meshes(path: Path) -> tuple[str, dict[str, bytes]]:
+    """A URDF whose meshes have plain names, and their bytes: MuJoCo does not look for packages itself."""
+    tree, assets = _parse(path), {}
+    for number, element in enumerate(tree.iter("mesh")):
+        file = _urdf_file(path, element.get("filename", ""))
+        if file is not None:
+            name = f"{number}_{file.name}"
+            element.set("filename", name)
+            assets[name] = file.read_bytes()
+    return ElementTree.tostring(tree.getroot(), encoding="unicode"), assets
+
+
 def _urdf_file(path: Path, name: str) -> Path | None:
     """A mesh of a URDF: `package://name/rest` is looked for above the file, other names beside it."""
-    relative = Path(name.split("://", 1)[-1])
-    for folder in (path.parent, *path.parents):
+    relative = Path(name.split("://", 1)[-1].lstrip("/") or "none")
+    for folder in path.resolve().parents[:_FOLDERS_UP]:
         for candidate in (folder / relative, folder / Path(*relative.parts[1:]), folder / relative.name):
             if candidate.is_file():
                 return candidate.resolve()

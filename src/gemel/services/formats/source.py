@@ -1,13 +1,12 @@
 """What every kind of log looks like to ingest and inspect: a layout, findings, and episodes one at a time.
 
-A new format is one module with `recognises(root)` and `open_source(root)`, added to `_FORMATS` below.
+A new format is one module with `recognises(root)` and `open_source(root)`, added to `open_source` below.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -21,12 +20,7 @@ from gemel.services.formats.calibration import JointScale
 
 OnFinding = Callable[[Finding], None]
 
-_FORMATS = {
-    "LeRobot v3.0": "gemel.services.formats.lerobot_reader",
-    "nerfstudio transforms.json": "gemel.services.formats.nerfstudio",
-    "plain folder with capture.toml": "gemel.services.formats.folder",
-}
-"""Readers by what they read, in the order in which they are asked."""
+_FORMAT_NAMES = "LeRobot v3.0, nerfstudio transforms.json, a plain folder with capture.toml"
 
 
 @dataclass(frozen=True)
@@ -87,6 +81,7 @@ class SourceLayout:
     """Path of a robot description that comes with the log, relative to its root."""
 
 
+@runtime_checkable
 class Source(Protocol):
     """A log that has been opened; nothing in it is changed or kept in memory."""
 
@@ -121,15 +116,19 @@ def open_source(path: Path) -> Source:
     """Open a log of any known format."""
     if not path.exists():
         raise SourceError(
-            f"There is nothing at {path}.", remedy="give the folder of a LeRobot dataset, or of images with a TOML"
+            f"There is nothing at {path}.",
+            remedy="give the folder of a LeRobot dataset, or of images with a TOML",
         )
     root = path if path.is_dir() else path.parent
-    for module_name in _FORMATS.values():
-        module = import_module(module_name)
-        if module.recognises(root):
-            source: Source = module.open_source(root)
+    # Imported here, not at the top: the readers import the types above.
+    from gemel.services.formats import folder, lerobot_reader, nerfstudio
+
+    for reader in (lerobot_reader, nerfstudio, folder):
+        if reader.recognises(root):
+            source: Source = reader.open_source(root)
+            _ = source.layout  # what the log says about itself is checked before anyone reads on
             return source
     raise SourceError(
-        f"{path} is not a log that Gemel can read. It looked for: {', '.join(_FORMATS)}.",
+        f"{path} is not a log that Gemel can read. It looked for: {_FORMAT_NAMES}.",
         remedy="point at the folder that holds meta/info.json, transforms.json or capture.toml",
     )

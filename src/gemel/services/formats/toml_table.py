@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import tomllib
 import types
 import typing
@@ -13,20 +14,22 @@ from typing import Any, TypeVar
 from gemel.errors import ConfigError, SourceError, choices_text
 
 T = TypeVar("T")
+_LARGEST = 10**300
+"""Whole numbers beyond this would overflow a float."""
 
 
 def read_toml(path: Path) -> dict[str, Any]:
     """A TOML file as nested tables."""
+    if not path.is_file():
+        raise SourceError(f"There is no file {path}.", remedy="check the path")
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise SourceError(f"There is no file {path}.", remedy="check the path") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, OSError, RecursionError) as error:  # what tomllib raises is a ValueError
         raise SourceError(f"{path} is not valid TOML: {error}.", remedy="correct that line") from error
 
 
-def from_table(cls: type[T], table: Mapping[str, Any], *, where: str) -> T:
-    """Build `cls` from a table; unknown keys and wrong types are refused."""
+def from_table(cls: type[T], table: Any, *, where: str) -> T:
+    """Build `cls` from what the file has in a table's place; unknown keys and wrong types are refused."""
     if not isinstance(table, Mapping):
         raise ConfigError(f"{where} must be a table, not {table!r}.", remedy="write it as `key = value` lines")
     hints = typing.get_type_hints(cls)
@@ -40,7 +43,10 @@ def from_table(cls: type[T], table: Mapping[str, Any], *, where: str) -> T:
     if missing:
         raise ConfigError(f"{where} lacks {missing}.", remedy="add the missing keys")
     values = {key: _convert(value, hints[key], f"{where} {key}") for key, value in table.items()}
-    return cls(**values)
+    try:
+        return cls(**values)
+    except ConfigError as error:  # the class knows what is wrong, but not in which table it stands
+        raise ConfigError(f"{where}: {error.problem}", remedy=error.remedy) from error
 
 
 def _is_required(field: Any) -> bool:
@@ -51,32 +57,42 @@ def _convert(value: Any, hint: Any, where: str) -> Any:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         inner = [a for a in arguments if a is not type(None)]
-        return None if value is None else _convert(value, inner[0], where)
-    if origin is tuple and isinstance(value, list):
-        return tuple(_convert(item, arguments[0], where) for item in value)
-    if origin in (dict, Mapping, typing.Mapping) or hint is dict:
-        return {k: _convert(v, arguments[1], f"{where}.{k}") for k, v in value.items()}
-    if origin is typing.Literal and value in arguments:
-        return value
+        return _convert(value, inner[0], where)
+    if origin is tuple:
+        return tuple(_convert(item, arguments[0], where) for item in _expect(value, list, "a list", where))
+    if origin in (dict, Mapping):
+        tables = _expect(value, dict, "a table", where)
+        return {k: _convert(v, arguments[1], f"{where}.{k}") for k, v in tables.items()}
     if origin is typing.Literal:
-        raise ConfigError(f"{where} {choices_text(str(value), arguments)}", remedy="use one of the choices")
+        return _choice(value, arguments, where)
     if isinstance(hint, type) and issubclass(hint, Enum):
-        return _enum(value, hint, where)
+        return hint(_choice(value, tuple(str(member.value) for member in hint), where))
     if dataclasses.is_dataclass(hint):
         return from_table(typing.cast(type[Any], hint), value, where=where)
+    return value if hint is Any else _scalar(value, hint, where)
+
+
+def _scalar(value: Any, hint: type, where: str) -> Any:
+    """A number, text or truth value; whole numbers serve as floats, but truth values are no numbers."""
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if hint is Any or (isinstance(value, hint) and not (hint is int and isinstance(value, bool))):
-        return value
-    name = getattr(hint, "__name__", str(hint))
-    raise ConfigError(f"{where} is {value!r}, not {name}.", remedy=f"give a value of type {name}")
+        value = float(value) if abs(value) < _LARGEST else math.inf
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ConfigError(f"{where} is {value}, not a finite number.", remedy="give a finite number")
+    if hint is int and isinstance(value, bool):
+        value = str(value).lower()
+    return _expect(value, hint, hint.__name__, where)
 
 
-def _enum(value: Any, hint: type[Enum], where: str) -> Enum:
-    choices = tuple(str(member.value) for member in hint)
+def _expect(value: Any, kind: type[T], name: str, where: str) -> T:
+    if not isinstance(value, kind):
+        raise ConfigError(f"{where} is {value!r}, not {name}.", remedy=f"give a value of type {name}")
+    return value
+
+
+def _choice(value: Any, choices: tuple[Any, ...], where: str) -> Any:
     if value not in choices:
         raise ConfigError(f"{where} {choices_text(str(value), choices)}", remedy="use one of the choices")
-    return hint(value)
+    return value
 
 
 def toml_value(value: Any) -> str:
@@ -89,12 +105,17 @@ def toml_value(value: Any) -> str:
         return str(value)
     if isinstance(value, list | tuple):
         return "[" + ", ".join(toml_value(item) for item in value) + "]"
-    return json.dumps(str(value), ensure_ascii=False)  # a TOML basic string is a JSON string
+    return _quoted(str(value))
 
 
 def toml_key(name: str) -> str:
     """A key, quoted where it has to be."""
-    return name if name and all(c.isalnum() and c.isascii() or c in "-_" for c in name) else json.dumps(name)
+    return name if name and all((c.isalnum() and c.isascii()) or c in "-_" for c in name) else _quoted(name)
+
+
+def _quoted(text: str) -> str:
+    """A TOML basic string: a JSON string, except that DEL must be escaped as well."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def toml_lines(table: Mapping[str, Any], prefix: str) -> list[str]:

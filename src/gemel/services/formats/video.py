@@ -1,10 +1,11 @@
 """Video files: what their headers say, single frames by seeking, and writing. All through PyAV.
 
-Reading holds one decoded frame at a time, whatever the length of the file.
+Reading holds two decoded frames at most, whatever the length of the file.
 """
 
+import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -14,9 +15,17 @@ import numpy as np
 from jaxtyping import UInt8
 
 from gemel.errors import SourceError
+from gemel.services.formats.mp4_boxes import refuse_cut_off
+from gemel.services.formats.paths import plain_file
 
 ENCODER_FROM_CODEC = {"h264": "libx264", "av1": "libsvtav1"}
 _TIME_BASE = Fraction(1, 90_000)
+_LAST_TICK = 2**62
+_REORDERED_FRAMES = 32
+_PERIOD_FRAMES = 64
+_USUAL_RATE_HZ = 30.0
+_FORMATS = "mov,mp4,m4a,3gp,3g2,mj2"
+_SEEK_BACK_S = (0.0, 1.0, 10.0, 1e9)
 _DECODE_ON_S = 1.0
 """A frame this little ahead is reached by decoding on rather than by a new seek [s]."""
 
@@ -29,55 +38,56 @@ class VideoHeader:
     width: int
     height: int
     frame_count: int
-    rate_hz: float
-    times_s: tuple[float, ...]
-    """Presentation times of all frames [s], from the file's index."""
-
-    @property
-    def end_s(self) -> float:
-        """Time at which the last frame ends [s]."""
-        return (self.times_s[-1] + 1.0 / self.rate_hz) if self.times_s else 0.0
+    period_s: float
+    """Usual time between two frames [s]."""
+    last_s: float
+    """Time of the last frame [s]; minus infinity without any."""
 
 
 def read_header(path: Path) -> VideoHeader:
     """Read a video's header and index; missing, cut-off and unreadable files raise `SourceError`."""
-    with _open(path) as container:
+    with _video_errors(path), closing(_open_container(path)) as container:
         stream = _video_stream(container, path)
-        entries = list(stream.index_entries)
-        _refuse_cut_off(path, entries)
-        base = float(stream.time_base)
-        times = sorted(entry.timestamp * base for entry in entries)
-        rate = float(stream.average_rate or stream.base_rate or 0) or 1.0
+        refuse_cut_off(path)
+        index = stream.index_entries
+        # The last frames in the file are also the last in time, up to the encoder's reordering of a few.
+        tail = [index[i] for i in range(max(0, len(index) - _REORDERED_FRAMES), len(index))]
         return VideoHeader(
             codec=stream.codec_context.codec.canonical_name,
             width=stream.width,
             height=stream.height,
-            frame_count=len(entries) or stream.frames,
-            rate_hz=rate,
-            times_s=tuple(times),
+            frame_count=len(index) or stream.frames,
+            period_s=_period_s(stream),
+            last_s=_last_s(stream, tail),
         )
 
 
 class VideoReader:
-    """Frames of one file by their time. Close it, or use it as a context."""
+    """Frames of one file by their time; at most two decoded frames are held. Close it, or use it as a context."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._container = _open_container(path)
-        self._stream = _video_stream(self._container, path)
-        self._half_period_s = 0.5 / float(self._stream.average_rate or 30)
+        with _video_errors(path):
+            self._container = _open_container(path)
+            self._stream = _video_stream(self._container, path)
+            self._half_period_s = 0.5 * _period_s(self._stream)
         self._decoder: Iterator[Any] | None = None
+        self._before: Any = None
         self._current: Any = None
 
     def frame_at(self, time_s: float) -> UInt8[np.ndarray, "h w 3"]:
-        """The frame that is shown at `time_s` [s in the file], as RGB."""
+        """The frame that is shown at `time_s` [s in the file], as RGB.
+
+        That is the nearest one, up to half a period away; where frames are missing inside the file, the last before.
+        """
         try:
-            frame = self._seek_and_decode(time_s)
-        except (OSError, ValueError) as error:  # PyAV's decoding errors are of these two kinds
+            frame = self._shown_at(float(time_s))
+            image: UInt8[np.ndarray, "h w 3"] | None = None if frame is None else frame.to_ndarray(format="rgb24")
+        except _av_errors() as error:
+            self._decoder = None
             raise self._undecodable(time_s, str(error)) from error
-        if frame is None:
-            raise self._undecodable(time_s, "the file ends before it")
-        image: UInt8[np.ndarray, "h w 3"] = frame.to_ndarray(format="rgb24")
+        if image is None:
+            raise self._undecodable(time_s, "the file has no frame there")
         return image
 
     def close(self) -> None:
@@ -90,24 +100,46 @@ class VideoReader:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _seek_and_decode(self, time_s: float) -> Any:
-        if self._is_shown(self._current, time_s):
-            return self._current
-        now_s = -1.0 if self._current is None else float(self._current.time)
-        if self._decoder is None or not now_s < time_s < now_s + _DECODE_ON_S:
-            self._container.seek(
-                max(0, int(time_s / self._stream.time_base)), stream=self._stream, backward=True
-            )
-            self._decoder = self._container.decode(self._stream)
-        for frame in self._decoder:
-            self._current = frame
-            if float(frame.time) >= time_s - self._half_period_s:
-                return frame
-        self._decoder = None
-        return None
+    def _shown_at(self, time_s: float) -> Any:
+        if not math.isfinite(time_s):
+            return None
+        if self._decoder is None or not self._is_reached_by_decoding_on(time_s):
+            self._seek(time_s)
+        assert self._decoder is not None
+        while self._current is not None and _time_s(self._current) < time_s:
+            following = next(self._decoder, None)
+            if following is None:
+                self._decoder = None
+                break
+            self._before, self._current = self._current, following
+        return self._nearest(time_s)
 
-    def _is_shown(self, frame: Any, time_s: float) -> bool:
-        return frame is not None and abs(float(frame.time) - time_s) < self._half_period_s
+    def _seek(self, time_s: float) -> None:
+        """Go to a key frame at or before `time_s`, and decode it."""
+        for back_s in _SEEK_BACK_S:
+            ticks = max(0, min(int((time_s - back_s) / self._stream.time_base), _LAST_TICK))
+            self._container.seek(ticks, stream=self._stream, backward=True)
+            self._decoder = self._container.decode(self._stream)
+            self._before, self._current = None, next(self._decoder, None)
+            # The index is by decoding time: with reordered frames, the key frame found may be shown too late.
+            if ticks == 0 or self._current is None or _time_s(self._current) <= time_s:
+                return
+
+    def _is_reached_by_decoding_on(self, time_s: float) -> bool:
+        if self._current is None:
+            return False
+        held_s = _time_s(self._current if self._before is None else self._before)
+        return held_s <= time_s < _time_s(self._current) + _DECODE_ON_S
+
+    def _nearest(self, time_s: float) -> Any:
+        """Of the frame at or after `time_s` and the one before, the one that is shown."""
+        if self._current is None:
+            return None
+        ahead_s = _time_s(self._current) - time_s
+        if abs(ahead_s) <= self._half_period_s:
+            is_nearer_before = self._before is not None and time_s - _time_s(self._before) < ahead_s
+            return self._before if is_nearer_before else self._current
+        return self._before if ahead_s > 0 else None
 
     def _undecodable(self, time_s: float, reason: str) -> SourceError:
         return SourceError(
@@ -128,26 +160,38 @@ class VideoWriter:
             )
         self._container = av.open(str(path), "w")
         rate = Fraction(fps).limit_denominator(1000)
-        self._stream: Any = self._container.add_stream(ENCODER_FROM_CODEC[codec], rate=rate)
-        self._stream.width, self._stream.height, self._stream.pix_fmt = width, height, "yuv420p"
-        self._stream.codec_context.time_base = _TIME_BASE
-        self._stream.options = _encoder_options(codec)
-        self._stream.codec_context.thread_count = 1  # the same bytes on every machine
+        stream: Any = self._container.add_stream(ENCODER_FROM_CODEC[codec], rate=rate)
+        stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
+        stream.codec_context.time_base = _TIME_BASE
+        stream.codec_context.options = _encoder_options(codec)
+        stream.codec_context.thread_count = 1  # the same bytes on every machine
+        self._stream = stream
+        self.size_bytes = 0
+        """Encoded so far; the encoder may still hold back a few frames."""
 
     def add(self, image: UInt8[np.ndarray, "h w 3"], time_s: float, *, is_first: bool = False) -> None:
         """Append an RGB frame; the first one of an episode becomes a key frame."""
         import av
         from av.video.frame import PictureType
 
+        if image.shape != (self._stream.height, self._stream.width, 3):
+            raise SourceError(
+                f"A frame of shape {image.shape} was given to a video of {self._stream.width}x{self._stream.height}.",
+                remedy="resize the frame, or state the camera's true size",
+            )
         frame = av.VideoFrame.from_ndarray(image, format="rgb24")
         frame.pts, frame.time_base = round(time_s / _TIME_BASE), _TIME_BASE
         frame.pict_type = PictureType.I if is_first else PictureType.NONE
-        self._container.mux(self._stream.encode(frame))
+        self._mux(self._stream.encode(frame))
 
     def close(self) -> None:
         """Flush and finish the file."""
-        self._container.mux(self._stream.encode())
+        self._mux(self._stream.encode())
         self._container.close()
+
+    def _mux(self, packets: list[Any]) -> None:
+        self.size_bytes += sum(packet.size for packet in packets)
+        self._container.mux(packets)
 
 
 def _encoder_options(codec: str) -> dict[str, str]:
@@ -156,29 +200,31 @@ def _encoder_options(codec: str) -> dict[str, str]:
     return {"crf": "20", "g": "10", "preset": "fast", "bf": "0"}
 
 
+def _av_errors() -> tuple[type[Exception], ...]:
+    """Whatever PyAV raises on a damaged file."""
+    import av
+
+    return (av.FFmpegError, OSError, ValueError, ArithmeticError, LookupError, MemoryError)
+
+
 @contextmanager
-def _open(path: Path) -> Iterator[Any]:
-    container = _open_container(path)
+def _video_errors(path: Path) -> Iterator[None]:
+    """One clear error for whatever is wrong with a video."""
+    plain_file(path, "video")
     try:
-        yield container
-    finally:
-        container.close()
+        yield
+    except _av_errors() as error:
+        raise SourceError(
+            f"The video {path} cannot be opened: it is damaged, cut off, or no video ({error}).",
+            remedy="copy it again from the recording machine",
+        ) from error
 
 
 def _open_container(path: Path) -> Any:
     import av
 
-    if not path.exists():
-        raise SourceError(f"The video {path} is missing.", remedy="copy it back beside the rest of the log")
-    if path.stat().st_size == 0:
-        raise SourceError(f"The video {path} has 0 bytes.", remedy="copy it again from the recording machine")
-    try:
-        return av.open(str(path))
-    except (OSError, ValueError) as error:
-        raise SourceError(
-            f"The video {path} cannot be opened: it is damaged, cut off, or no video ({error.strerror}).",
-            remedy="copy it again from the recording machine",
-        ) from error
+    # Named formats only: a playlist that calls itself mp4 could otherwise lead the decoder to any file.
+    return av.open(str(path), options={"format_whitelist": _FORMATS, "protocol_whitelist": "file"})
 
 
 def _video_stream(container: Any, path: Path) -> Any:
@@ -193,12 +239,25 @@ def _video_stream(container: Any, path: Path) -> Any:
     return stream
 
 
-def _refuse_cut_off(path: Path, entries: list[Any]) -> None:
-    """An index that points past the end of the file means that the file lost its tail."""
-    end = max((entry.pos + entry.size for entry in entries), default=0)
-    size = path.stat().st_size
-    if end > size:
-        raise SourceError(
-            f"The video {path} is cut off: its index needs {end} bytes and the file has {size}.",
-            remedy="copy it again from the recording machine",
-        )
+def _time_s(frame: Any) -> float:
+    if frame.time is None:
+        raise ValueError("a frame has no time stamp")
+    return float(frame.time)
+
+
+def _period_s(stream: Any) -> float:
+    """Median step of the first frames: the average rate would be wrong where the recording has gaps."""
+    index = stream.index_entries
+    stamps = np.array([index[i].timestamp for i in range(min(_PERIOD_FRAMES, len(index)))], dtype=np.float64)
+    steps = np.diff(np.sort(stamps))
+    rate = float(stream.average_rate or 0) or _USUAL_RATE_HZ
+    return float(np.median(steps[steps > 0]) * stream.time_base) if (steps > 0).any() else 1.0 / rate
+
+
+def _last_s(stream: Any, tail: list[Any]) -> float:
+    """Time of the last frame. The index holds decoding times, which reordering puts before the times shown."""
+    if not tail:
+        return -math.inf
+    first = stream.index_entries[0].timestamp
+    delay = max(0, (first if stream.start_time is None else stream.start_time) - first)
+    return float((max(entry.timestamp for entry in tail) + delay) * stream.time_base)

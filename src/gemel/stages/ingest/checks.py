@@ -16,9 +16,11 @@ def check_numbers(episode: RawEpisode, layout: SourceLayout, on_finding: OnFindi
                     "remove it from the dataset, or restore it", episode=episode.id)
         )  # fmt: skip
         return
-    streams = [("timestamp", episode.times_s[:, None], ("timestamp",))]
-    streams += [("joint", episode.state, layout.joint_names), ("action", episode.action, layout.action_names)]
-    for kind, values, names in streams:
+    for kind, values, names in (
+        ("timestamp", episode.times_s[:, None], ("timestamp",)),
+        ("joint", episode.state, layout.joint_names),
+        ("action", episode.action, layout.action_names),
+    ):
         bad = ~np.isfinite(values)
         for column in np.flatnonzero(bad.any(axis=0)):
             on_finding(_not_finite(episode, kind, names[column], bad[:, column]))

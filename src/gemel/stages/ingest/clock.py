@@ -35,7 +35,8 @@ def episode_clock(times_s: Float[np.ndarray, " t"]) -> EpisodeClock:
     forward = steps[steps > 0]
     nothing = np.zeros(0, dtype=np.int64)
     if not forward.size:
-        return EpisodeClock(len(times_s), float("nan"), float("nan"), nothing, 0, nothing, nothing)
+        repeats, backwards = np.flatnonzero(steps == 0), np.flatnonzero(steps < 0)
+        return EpisodeClock(len(times_s), float("nan"), float("nan"), nothing, 0, repeats, backwards)
     period = float(np.median(forward))
     gaps = np.flatnonzero(steps > GAP_FACTOR * period)
     return EpisodeClock(

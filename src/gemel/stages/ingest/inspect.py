@@ -7,6 +7,7 @@ for repeated frames and for the offset between cameras and joints.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float
@@ -23,8 +24,8 @@ from gemel.stages.ingest.checks import check_clock, check_numbers
 from gemel.stages.ingest.clock import EpisodeClock, clock_report, episode_clock
 from gemel.stages.ingest.image_checks import CameraLook, FrameLook, change, check_camera, look_at
 from gemel.stages.ingest.joint_checks import Extremes, check_joints
-from gemel.stages.ingest.lag import action_curve, check_lag, check_offset, estimate
-from gemel.stages.ingest.motion import Curve, agreement_curve, combine_curves, joint_speed
+from gemel.stages.ingest.lag import action_window, check_lag, check_offset, estimate
+from gemel.stages.ingest.motion import Window, combine, joint_velocity, window
 from gemel.stages.ingest.units import JointRange, guess_units
 
 OnProgress = Callable[[float], None]
@@ -103,17 +104,13 @@ def _read_numbers(source: Source, findings: list[Finding], on_progress: OnProgre
         numbers.extremes = numbers.extremes.with_episode(raw)
         motion = float((numbers.ranges.motion - before).sum())
         duration = float(raw.times_s[-1] - raw.times_s[0]) if len(raw.times_s) else 0.0
-        numbers.summaries.append(
-            EpisodeSummary(raw.id, raw.task, raw.kind.value, len(raw.times_s), duration, motion)
-        )
+        numbers.summaries.append(EpisodeSummary(raw.id, raw.task, raw.kind.value, len(raw.times_s), duration, motion))
         numbers.clocks.append(clock)
         on_progress((i + 1) / max(source.episode_count(), 1))
     return numbers
 
 
-def _units(
-    source: Source, ranges: JointRange, robot_joints: tuple[RobotJoint, ...] | None
-) -> tuple[UnitGuess, ...]:
+def _units(source: Source, ranges: JointRange, robot_joints: tuple[RobotJoint, ...] | None) -> tuple[UnitGuess, ...]:
     layout = source.layout
     by_name = {joint.name: joint for joint in robot_joints or ()}
     matched = match_joints(layout.joint_names, tuple(by_name))
@@ -135,81 +132,108 @@ def _look(
     on_progress: OnProgress,
 ) -> tuple[dict[str, CameraLook], list[Estimate]]:
     """Decode the sample, and read camera offsets and actuator lag off it."""
-    looks = {camera.name: CameraLook(camera.name) for camera in source.layout.cameras}
-    offset_curves: dict[str, list[Curve]] = {name: [] for name in looks}
-    lag_curves: list[Curve] = []
-    spread = _spread_ids(numbers.summaries, config.spread_episodes)
-    moving = _moving_ids(numbers.summaries, config.window_episodes)
-    chosen = spread | moving
-    scale = numbers.ranges.high - numbers.ranges.low
-    period = 1.0 / report.rate_hz if report.rate_hz else 1.0
-    for done, raw in enumerate(_episodes(source, chosen)):
+    sample = _Sample(source, config, numbers, 1.0 / report.rate_hz if report.rate_hz else 1.0)
+    for done, raw in enumerate(_episodes(source, sample.spread | sample.moving)):
         try:
             for stream in raw.streams:
-                look = looks[stream.camera]
-                if raw.id in spread:
-                    steps = np.unique(np.linspace(0, len(raw.times_s) - 1, config.frames_per_episode).astype(int))
-                    look.spread += _frames(source, raw, stream.camera, steps.tolist())
-                if raw.id in moving:
-                    window = _frames(source, raw, stream.camera, _window(raw, scale, config.window_frames))
-                    look.windows.append(window)
-                    curve = _offset_curve(raw, window, scale, period, config)
-                    offset_curves[stream.camera] += [curve] if curve else []
+                sample.look(raw, stream.camera)
         except SourceError as error:
-            findings.append(
-                Finding("undecodable-frames", Severity.ERROR, error.problem, error.remedy, episode=raw.id)
-            )
-        if raw.id in moving:
-            curve = action_curve(raw, source.layout, scale, period, config.max_shift_s)
-            lag_curves += [curve] if curve else []
-        on_progress((done + 1) / max(len(chosen), 1))
-    estimates = []
-    for name, curves in offset_curves.items():
-        shift = combine_curves(curves)
-        if shift is not None:
-            estimates.append(estimate("camera offset", name, shift))
-            findings += check_offset(name, shift, period)
-    lag = combine_curves(lag_curves)
-    if lag is not None:
-        estimates.append(estimate("action lag", "actions", lag))
-        findings += check_lag(lag, period)
-    return looks, estimates
+            findings.append(Finding("undecodable-frames", Severity.ERROR, error.problem, error.remedy, episode=raw.id))
+        sample.time_actions(raw)
+        on_progress((done + 1) / max(len(sample.spread | sample.moving), 1))
+    estimates, timing_findings = sample.timing()
+    findings += timing_findings
+    return sample.looks, estimates
 
 
-def _offset_curve(
-    raw: RawEpisode, window: list[FrameLook], scale: np.ndarray, period_s: float, config: InspectConfig
-) -> Curve | None:
-    """Agreement of image change with joint speed in one window."""
-    if len(window) < 9 or not raw.state.shape[1]:
-        return None
-    times, speed = joint_speed(raw.times_s, raw.state, scale)
-    stamps = np.array([frame.time_s for frame in window])
-    changes = np.array([change(a, b) for a, b in zip(window[:-1], window[1:], strict=True)])
-    return agreement_curve(
-        times,
-        speed,
-        0.5 * (stamps[1:] + stamps[:-1]),
-        changes / np.maximum(np.diff(stamps), 1e-9),
-        period_s=period_s,
-        max_shift_s=min(config.max_shift_s, 0.2 * float(raw.times_s[-1] - raw.times_s[0])),
-    )
+class _Sample:
+    """The episodes that are looked at, and what has been seen so far."""
+
+    def __init__(self, source: Source, config: InspectConfig, numbers: _Numbers, period_s: float) -> None:
+        self._source, self._config, self._period_s = source, config, period_s
+        self._scale = numbers.ranges.high - numbers.ranges.low
+        self._max_shift_s = _max_shift(numbers, config)
+        self.spread = _spread_ids(numbers.summaries, config.spread_episodes)
+        self.moving = _moving_ids(numbers.summaries, config.window_episodes)
+        self.looks = {camera.name: CameraLook(camera.name) for camera in source.layout.cameras}
+        self._offsets: dict[str, list[Window]] = {name: [] for name in self.looks}
+        self._lags: list[Window] = []
+
+    def look(self, raw: RawEpisode, camera: str) -> None:
+        """Decode this camera's share of one episode."""
+        look = self.looks[camera]
+        if raw.id in self.spread:
+            places = np.linspace(0, len(raw.times_s) - 1, self._config.frames_per_episode).astype(int)
+            look.spread += _frames(self._source, raw, camera, np.unique(places).tolist())
+        if raw.id in self.moving:
+            steps = _window_steps(raw, self._scale, self._config.window_frames)
+            frames = _frames(self._source, raw, camera, steps)
+            moved = np.abs(np.diff(raw.state[[f.step for f in frames]], axis=0) / _nonzero(self._scale))
+            look.windows.append(frames)
+            # The median joint, so that a gripper opening out of sight does not count as motion.
+            look.motions.append(np.median(moved, axis=1) if moved.size else np.zeros(len(moved)))
+            offset = self._offset(raw, frames)
+            self._offsets[camera] += [offset] if offset else []
+
+    def time_actions(self, raw: RawEpisode) -> None:
+        """Compare commands with motion in one episode."""
+        if raw.id in self.moving:
+            lag = action_window(raw, self._source.layout, self._scale, self._period_s, self._max_shift_s)
+            self._lags += [lag] if lag else []
+
+    def timing(self) -> tuple[list[Estimate], list[Finding]]:
+        """Shifts between the streams, and what to say about them."""
+        estimates, findings = [], []
+        for name, windows in self._offsets.items():
+            shift = combine(windows)
+            if shift is not None:
+                estimates.append(estimate("camera offset", name, shift))
+                findings += check_offset(name, shift, self._period_s)
+        lag = combine(self._lags)
+        if lag is not None:
+            estimates.append(estimate("action lag", "actions", lag))
+            findings += check_lag(lag, self._period_s)
+        return estimates, findings
+
+    def _offset(self, raw: RawEpisode, frames: list[FrameLook]) -> Window | None:
+        """Image change against joint speeds in one run of frames."""
+        if len(frames) < 9 or not raw.state.shape[1]:
+            return None
+        times, velocity = joint_velocity(raw.times_s, raw.state, self._scale)
+        stamps = np.array([frame.time_s for frame in frames])
+        changes = np.array([change(a, b) for a, b in pairwise(frames)])
+        return window(
+            times,
+            np.abs(velocity),
+            0.5 * (stamps[1:] + stamps[:-1]),
+            (changes / np.maximum(np.diff(stamps), 1e-9))[:, None],
+            period_s=self._period_s,
+            max_shift_s=self._max_shift_s,
+        )
+
+
+def _max_shift(numbers: _Numbers, config: InspectConfig) -> float:
+    """Largest shift to look for: the configured one, less where episodes are short."""
+    durations = [summary.duration_s for summary in numbers.summaries if summary.motion > 0]
+    return min(config.max_shift_s, 0.2 * float(np.median(durations))) if durations else config.max_shift_s
+
+
+def _nonzero(scale: Float[np.ndarray, " joint"]) -> Float[np.ndarray, " joint"]:
+    return np.where(scale > 0, scale, np.inf)
 
 
 def _frames(source: Source, raw: RawEpisode, camera: str, steps: list[int]) -> list[FrameLook]:
     stream = next(s for s in raw.streams if s.camera == camera)
     images = raw_images(source.root, stream, raw.times_s, steps)
-    return [
-        look_at(image, episode=raw.id, step=step, time_s=float(raw.times_s[step]))
-        for step, image in zip(steps, images, strict=False)
-    ]
+    return [look_at(image, episode=raw.id, step=step, time_s=float(raw.times_s[step])) for step, image in images]
 
 
-def _window(raw: RawEpisode, scale: Float[np.ndarray, " joint"], longest: int) -> list[int]:
+def _window_steps(raw: RawEpisode, scale: Float[np.ndarray, " joint"], longest: int) -> list[int]:
     """The run of steps with the most varied speed."""
     count = len(raw.times_s)
     if count <= longest or not raw.state.shape[1]:
         return list(range(min(count, longest)))
-    _, speed = joint_speed(raw.times_s, raw.state, scale)
+    speed = np.linalg.norm(joint_velocity(raw.times_s, raw.state, scale)[1], axis=1)
     starts = range(0, count - longest, max(1, longest // 4))
     best = max(starts, key=lambda start: float(np.std(speed[start : start + longest])))
     return list(range(best, best + longest))
@@ -239,15 +263,11 @@ def _streams(source: Source, report: ClockReport, units: tuple[UnitGuess, ...]) 
     rows = []
     if layout.joint_names:
         shown = sorted({unit.unit + ("" if unit.is_declared else "?") for unit in units})
-        rows.append(
-            StreamSummary("joints", "joints", str(len(layout.joint_names)), rate, jitter, ", ".join(shown))
-        )
+        rows.append(StreamSummary("joints", "joints", str(len(layout.joint_names)), rate, jitter, ", ".join(shown)))
     if layout.action_names:
         rows.append(StreamSummary("actions", "actions", str(len(layout.action_names)), rate, jitter, ""))
     rows += [
-        StreamSummary(
-            c.name, "camera", f"{c.width}x{c.height}", rate, jitter, layout.codec_from_camera.get(c.name, "")
-        )
+        StreamSummary(c.name, "camera", f"{c.width}x{c.height}", rate, jitter, layout.codec_from_camera.get(c.name, ""))
         for c in layout.cameras
     ]
     rows += [StreamSummary(n, "extra", str(w), rate, jitter, "as logged") for n, w in layout.extras.items()]
@@ -273,4 +293,3 @@ def _calibration_findings(source: Source) -> list[Finding]:
                     "fine for a scan; motion cannot be timed")
         )  # fmt: skip
     return findings
-

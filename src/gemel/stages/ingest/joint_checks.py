@@ -91,7 +91,7 @@ def _unit_findings(units: tuple[UnitGuess, ...]) -> list[Finding]:
             "units-unconfirmed", Severity.WARNING,
             f"The log does not state the units of {len(open_units)} joints"
             + (", and the evidence disagrees" if disagree else "") + ": they need confirming.",
-            "see the evidence below; `gemel new` writes it to twin.toml, or pass --units",
+            "see the evidence beside each joint; `gemel new` writes it to twin.toml, or takes --units",
             stream=", ".join(unit.joint for unit in open_units),
         )
     ]  # fmt: skip
@@ -138,7 +138,7 @@ def _limit_findings(
         return []
     findings = []
     for value, episode, time_s in (low, high):
-        si = float(scale.to_si(np.array(value)))
+        si = float(scale.to_si(np.array([value]))[0])
         if joint.low - _LIMIT_SLACK <= si <= joint.high + _LIMIT_SLACK:
             continue
         findings.append(

@@ -1,7 +1,7 @@
 """Time shifts between commands, joints and cameras, and what to say about them.
 
-For actions that are joint targets the change of the target is compared with the joint speed; for displacements
-the size of the command is. Either way a robot without lag moves while it is commanded, so the shift is zero.
+For actions that are joint targets the change of the target is compared with the joints' velocities; displacements
+are compared as they are. Either way a robot without lag moves while it is commanded, so the shift is zero.
 """
 
 import numpy as np
@@ -10,32 +10,30 @@ from jaxtyping import Float
 from gemel.artifacts.finding import Finding, Severity
 from gemel.artifacts.inspection import Estimate
 from gemel.services.formats.source import RawEpisode, SourceLayout
-from gemel.stages.ingest.motion import Curve, Shift, agreement_curve, joint_speed
+from gemel.stages.ingest.motion import Shift, Window, joint_velocity, window
 
 _NOTICEABLE_PERIODS = 0.4
 """Shifts below this part of a sampling period cannot be told from the sampling itself."""
 
 
-def action_curve(
+def action_window(
     raw: RawEpisode,
     layout: SourceLayout,
     scale: Float[np.ndarray, " joint"],
     period_s: float,
     max_shift_s: float,
-) -> Curve | None:
-    """Agreement of commanded with measured motion over shifts, for one episode."""
+) -> Window | None:
+    """Commanded against measured motion, for one episode."""
     if not raw.action.shape[1] or not raw.state.shape[1] or not np.isfinite(raw.action).all():
         return None
-    times, speed = joint_speed(raw.times_s, raw.state, scale)
+    times, velocity = joint_velocity(raw.times_s, raw.state, scale)
     if _are_targets(raw, layout):
-        commanded_times, commanded = joint_speed(raw.times_s, raw.action, scale)
+        _, commanded = joint_velocity(raw.times_s, raw.action, scale)
     else:
         # A displacement given at a step acts until the next one, so it belongs to the middle of that step.
-        commanded_times = times
         spread = raw.action.std(axis=0)
-        commanded = np.linalg.norm(raw.action[:-1] / np.where(spread > 0, spread, np.inf), axis=1)
-    longest = min(max_shift_s, 0.2 * float(raw.times_s[-1] - raw.times_s[0]))
-    return agreement_curve(times, speed, commanded_times, commanded, period_s=period_s, max_shift_s=longest)
+        commanded = raw.action[:-1] / np.where(spread > 0, spread, np.inf)
+    return window(times, velocity, times, commanded, period_s=period_s, max_shift_s=max_shift_s)
 
 
 def estimate(name: str, stream: str, shift: Shift) -> Estimate:

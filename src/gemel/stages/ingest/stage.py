@@ -8,11 +8,14 @@ Judged by: time over hashing the same bytes (at most 2), memory that does not gr
 """
 
 import hashlib
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import Float
 
 from gemel.artifacts.blob import Blobs, FileRef
 from gemel.artifacts.camera import Camera
@@ -38,6 +41,7 @@ from gemel.stages.ingest.config import IngestConfig
 
 OnProgress = Callable[[float], None]
 AS_LOGGED = "as logged"
+_EPISODES_IN_FLIGHT = 4
 
 
 @dataclass(frozen=True)
@@ -63,19 +67,8 @@ def ingest(
     joints = _joint_signals(layout, scales, robot)
     cameras = _cameras(layout, config)
     findings = _check(source)
-    records: list[EpisodeRecord] = []
-    clocks: list[EpisodeClock] = []
-    total = max(source.episode_count(), 1)
-    action_scales = [scales.get(name) or scales.get(f"action:{name}") for name in layout.action_names]
-    for raw in source.episodes(lambda finding: None):
-        state = np.stack([scales[n].to_si(raw.state[:, i]) for i, n in enumerate(layout.joint_names)], 1) \
-            if layout.joint_names else raw.state  # fmt: skip
-        action = raw.action.copy()
-        for i, scale in enumerate(action_scales):
-            action[:, i] = scale.to_si(action[:, i]) if scale else action[:, i]
-        records.append(_record(raw, state, action, config, source.root, hash_from_file, blobs))
-        clocks.append(episode_clock(raw.times_s))
-        on_progress(len(records) / total)
+    conversion = _Conversion.of(layout, scales)
+    records, clocks = _take_in(source, conversion, config, hash_from_file, blobs, on_progress)
     capture = Capture(
         source_format=layout.format,
         source_hash=source_hash,
@@ -83,12 +76,69 @@ def ingest(
         cameras=cameras,
         joints=joints,
         action_names=layout.action_names,
-        action_units=tuple(scale.si_unit if scale else AS_LOGGED for scale in action_scales),
+        action_units=conversion.action_units,
         clock=clock_report(clocks),
         robot=robot,
         extras=layout.extras,
     )
     return capture, IngestInfo(tuple(findings))
+
+
+@dataclass(frozen=True)
+class _Conversion:
+    """How each joint and action column becomes SI; None leaves a column as it was logged."""
+
+    joints: tuple[JointScale, ...]
+    actions: tuple[JointScale | None, ...]
+
+    @staticmethod
+    def of(layout: SourceLayout, scales: Mapping[str, JointScale]) -> "_Conversion":
+        actions = (scales.get(f"action:{name}") or scales.get(name) for name in layout.action_names)
+        return _Conversion(tuple(scales[name] for name in layout.joint_names), tuple(actions))
+
+    @property
+    def action_units(self) -> tuple[str, ...]:
+        return tuple(scale.si_unit if scale else AS_LOGGED for scale in self.actions)
+
+    def state(self, logged: Float[np.ndarray, "t joint"]) -> Float[np.ndarray, "t joint"]:
+        return _converted(logged, self.joints)
+
+    def action(self, logged: Float[np.ndarray, "t action"]) -> Float[np.ndarray, "t action"]:
+        return _converted(logged, self.actions)
+
+
+def _converted(
+    logged: Float[np.ndarray, "t value"], scales: Sequence[JointScale | None]
+) -> Float[np.ndarray, "t value"]:
+    values = logged.copy()
+    for column, scale in enumerate(scales):
+        if scale is not None:
+            values[:, column] = scale.to_si(logged[:, column])
+    return values
+
+
+def _take_in(
+    source: Source,
+    conversion: _Conversion,
+    config: IngestConfig,
+    hash_from_file: Mapping[str, str],
+    blobs: Blobs,
+    on_progress: OnProgress,
+) -> tuple[list[EpisodeRecord], list[EpisodeClock]]:
+    """Store each episode; two are written at a time, and never more than a few are in memory."""
+    total = max(source.episode_count(), 1)
+    records: list[EpisodeRecord] = []
+    clocks: list[EpisodeClock] = []
+    pending: deque[Future[EpisodeRecord]] = deque()
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        for raw in source.episodes(lambda finding: None):
+            clocks.append(episode_clock(raw.times_s))
+            pending.append(pool.submit(_record, raw, conversion, config, source.root, hash_from_file, blobs))
+            if len(pending) >= _EPISODES_IN_FLIGHT:
+                records.append(pending.popleft().result())
+            on_progress(len(clocks) / total)
+        records += [future.result() for future in pending]
+    return records, clocks
 
 
 def _check(source: Source) -> list[Finding]:
@@ -118,7 +168,8 @@ def _scales(layout: SourceLayout, config: IngestConfig) -> dict[str, JointScale]
     for name in config.joints:
         if name not in layout.joint_names:
             raise ConfigError(
-                f"twin.toml [joints]: {choices_text(name, layout.joint_names)}", remedy="use the log's joint names"
+                f"twin.toml [joints]: {choices_text(name, layout.joint_names)}",
+                remedy="use the log's joint names",
             )
     scales = {**layout.declared_scales, **config.joints}
     missing = [name for name in layout.joint_names if name not in scales]
@@ -158,27 +209,22 @@ def _cameras(layout: SourceLayout, config: IngestConfig) -> tuple[Camera, ...]:
     names = tuple(camera.name for camera in layout.cameras)
     for name in config.cameras:
         if name not in names:
-            raise ConfigError(
-                f"twin.toml [cameras]: {choices_text(name, names)}", remedy="use the log's camera names"
-            )
+            raise ConfigError(f"twin.toml [cameras]: {choices_text(name, names)}", remedy="use the log's camera names")
     return tuple(
-        camera_from_table(camera.name, config.cameras[camera.name], camera)
-        if camera.name in config.cameras
-        else camera
+        camera_from_table(camera.name, config.cameras[camera.name], camera) if camera.name in config.cameras else camera
         for camera in layout.cameras
     )
 
 
 def _record(
     raw: RawEpisode,
-    state: np.ndarray,
-    action: np.ndarray,
+    conversion: _Conversion,
     config: IngestConfig,
     root: Path,
     hash_from_file: Mapping[str, str],
     blobs: Blobs,
 ) -> EpisodeRecord:
-    table = _table(raw, state, action, hash_from_file)
+    table = _table(raw, conversion.state(raw.state), conversion.action(raw.action), hash_from_file)
     streams = tuple(_stream(s, root, hash_from_file) for s in raw.streams)
     is_scan = raw.kind is EpisodeKind.SCAN or raw.id in config.scan_episodes
     return EpisodeRecord(
@@ -222,9 +268,7 @@ def _stream(stream: RawVideo | RawImages, root: Path, hash_from_file: Mapping[st
     return ImageSequence(stream.camera, len(stream.paths))
 
 
-def _fingerprint(
-    raw: RawEpisode, streams: Sequence[ImageStream], hash_from_file: Mapping[str, str]
-) -> str:
+def _fingerprint(raw: RawEpisode, streams: Sequence[ImageStream], hash_from_file: Mapping[str, str]) -> str:
     """Hash of the raw numbers; an episode whose numbers say nothing is told apart by its images."""
     digest = hashlib.sha256()
     for values in (raw.state, raw.action):
@@ -238,4 +282,3 @@ def _fingerprint(
         paths = [p for s in raw.streams if not isinstance(s, RawVideo) for p in s.paths]
         digest.update("".join(hash_from_file.get(p, "") for p in paths).encode())
     return digest.hexdigest()
-

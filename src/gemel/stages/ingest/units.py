@@ -33,9 +33,7 @@ class JointRange:
     @staticmethod
     def none(joint_count: int) -> "JointRange":
         """Before any episode."""
-        return JointRange(
-            np.full(joint_count, np.inf), np.full(joint_count, -np.inf), np.zeros(joint_count)
-        )
+        return JointRange(np.full(joint_count, np.inf), np.full(joint_count, -np.inf), np.zeros(joint_count))
 
     def with_episode(self, state: Float[np.ndarray, "t joint"]) -> "JointRange":
         """Widened by the finite values of one episode."""
@@ -70,7 +68,9 @@ def guess_unit(
     if by_robot:
         evidence.append(f"robots of type {robot_type!r} usually log {by_robot}")
     if by_robot and by_robot != by_value:
-        evidence.append(f"the two disagree: {by_robot} would be {_as_degrees(low, high, by_robot)}")
+        evidence.append(
+            f"the two disagree: taken as {by_robot}, the joint would stay in [{low:.3g}, {high:.3g}] {by_robot}"
+        )
     if model_joint is not None:
         evidence.append(_limits_evidence(low, high, by_value, model_joint))
     return UnitGuess(name, by_value, tuple(evidence), is_declared=False)
@@ -87,7 +87,7 @@ def _unit_from_values(low: float, high: float, is_gripper: bool) -> tuple[str, s
         return "rad", "no finite values"
     if is_gripper and low >= -1.0 and 1.5 < high <= 101.0:
         return "percent", "a gripper that stays within 0..100"
-    if is_gripper and 0.0 <= low and high <= 0.12:
+    if is_gripper and low >= 0.0 and high <= 0.12:
         return "m", "a gripper whose values could be an opening in metres"
     if largest <= _FULL_TURN:
         return "rad", f"nothing exceeds one turn in radians ({_FULL_TURN:.2f})"
@@ -103,12 +103,6 @@ def _unit_from_robot(robot_type: str, is_gripper: bool) -> str:
     if any(part in kind for part in _SPAN_ROBOTS):
         return "percent" if is_gripper else "span"
     return "rad" if any(part in kind for part in _RADIAN_ROBOTS) else ""
-
-
-def _as_degrees(low: float, high: float, unit: str) -> str:
-    if unit == "deg":
-        return f"a range of only {high - low:.3g} degrees around {0.5 * (low + high):.3g} degrees"
-    return f"[{low:.3g}, {high:.3g}] in {unit}"
 
 
 def _limits_evidence(low: float, high: float, unit: str, joint: RobotJoint) -> str:

@@ -32,7 +32,7 @@ class SplitConfig:
     """With by = camera-path: paths closer than this (root mean square) are the same [rad or m]."""
 
     def __post_init__(self) -> None:
-        if not (0 <= self.validation and 0 <= self.holdout and self.validation + self.holdout < 1):
+        if not (self.validation >= 0 and self.holdout >= 0 and self.validation + self.holdout < 1):
             raise ConfigError(
                 f"[split] validation = {self.validation} and holdout = {self.holdout} leave nothing to calibrate on.",
                 remedy="give two parts that are not negative and sum to less than one",

@@ -48,8 +48,8 @@ def same_object(records: Iterable[EpisodeRecord]) -> list[Likeness]:
     unlabelled = [record.id for record in records if not record.object]
     if unlabelled:
         raise ConfigError(
-            f"[split] by = \"object\", but episodes {unlabelled[:8]} have no object label.",
-            remedy="label them in twin.toml: [episodes.object] mug = [\"0\", \"1\"]",
+            f'[split] by = "object", but episodes {unlabelled[:8]} have no object label.',
+            remedy='label them in twin.toml: [episodes.object] mug = ["0", "1"]',
         )
     first_of: dict[str, str] = {}
     pairs = []

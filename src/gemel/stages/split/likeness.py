@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Float, UInt8, UInt64
 
 from gemel.artifacts.capture import Capture, EpisodeKind, EpisodeRecord, VideoSegment
 from gemel.artifacts.episode import Episode, Frames
@@ -52,7 +52,7 @@ def copies(capture: Capture) -> Iterator[Likeness]:
                     yield Likeness(first, record.id, "same video", f"{stream.file.path} from {stream.from_s:.2f} s")
 
 
-def shared_rows(row_hashes: dict[str, UInt8[np.ndarray, " row"]]) -> Iterator[Likeness]:
+def shared_rows(row_hashes: dict[str, UInt64[np.ndarray, " row"]]) -> Iterator[Likeness]:
     """Episodes that share most of their distinct rows."""
     holders: dict[int, list[str]] = defaultdict(list)
     for episode, hashes in row_hashes.items():
@@ -68,7 +68,7 @@ def shared_rows(row_hashes: dict[str, UInt8[np.ndarray, " row"]]) -> Iterator[Li
             yield Likeness(first, second, "shared rows", f"{count} of {shorter} distinct rows")
 
 
-def row_hashes(episode: Episode) -> np.ndarray:
+def row_hashes(episode: Episode) -> UInt64[np.ndarray, " row"]:
     """One 64-bit number per distinct (joints, action) row; equal rows give equal numbers."""
     rows = np.concatenate([episode.joint_positions, episode.actions], axis=1).astype("<f8")
     if not rows.shape[1]:

@@ -125,11 +125,13 @@ def _given_roles(capture: Capture, config: SplitConfig) -> dict[str, Role]:
         for episode in named:
             if episode not in roles:
                 raise ConfigError(
-                    f"[split] {role}_episodes: {choices_text(episode, ids)}", remedy="use the capture's episode ids"
+                    f"[split] {role}_episodes: {choices_text(episode, ids)}",
+                    remedy="use the capture's episode ids",
                 )
             if capture.episode(episode).kind is EpisodeKind.SCAN:
                 raise ConfigError(
-                    f"[split] names scan episode {episode!r} as {role}.", remedy="scans are always calibration"
+                    f"[split] names scan episode {episode!r} as {role}.",
+                    remedy="scans are always calibration",
                 )
             roles[episode] = role
     return roles

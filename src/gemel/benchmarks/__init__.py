@@ -1,0 +1,1 @@
+"""The commands that reproduce every figure that the documentation states."""

@@ -1,0 +1,86 @@
+"""`gemel bench`: reproduces a figure that the documentation states."""
+
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro  # noqa: TID253 (a command is only imported to be parsed)
+
+Result = tuple[dict[str, float], list[dict[str, object]]]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Reproduce a figure: prints a table and, with --json, writes figures, rows, machine, date and commit."""
+
+    name: Annotated[str, tyro.conf.Positional]
+    """Which benchmark: ingest."""
+    json: Path | None = None
+    """Write the result to this file, or `--json` alone for the screen."""
+    quick: bool = False
+    """A smoke version that takes seconds; its figures mean nothing."""
+    seed: int = 0
+    """Seed of everything that is drawn."""
+
+    def run(self) -> int:
+        """Run one benchmark."""
+        from gemel.commands.screen import print_table, write_json
+
+        figures, rows = _benchmark(self.name)(quick=self.quick, seed=self.seed)
+        if rows:
+            columns = list(dict.fromkeys(key for row in rows for key in row))
+            print_table(f"bench {self.name}", columns, [[_cell(row.get(c, "")) for c in columns] for row in rows])
+        print_table("figures", ("figure", "value"), [(key, _cell(value)) for key, value in figures.items()])
+        if self.json is not None:
+            write_json(
+                {
+                    "name": self.name, "commit": _commit(), "date": time.strftime("%Y-%m-%d", time.gmtime()),
+                    "machine": _machine(), "seed": self.seed, "figures": figures, "rows": rows,
+                },
+                self.json,
+            )  # fmt: skip
+        return 0
+
+
+def _benchmark(name: str) -> Callable[..., Result]:
+    from gemel.benchmarks.registry import BENCHMARKS
+    from gemel.errors import ConfigError, choices_text
+
+    if name not in BENCHMARKS:
+        raise ConfigError(f"Benchmark {choices_text(name, tuple(BENCHMARKS))}", remedy="use one of the choices")
+    return BENCHMARKS[name]()
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _commit() -> str:
+    """The commit that was measured; `+` marks uncommitted changes."""
+    here = Path(__file__).parent
+    try:
+        head = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], cwd=here, capture_output=True, text=True,
+                              check=True).stdout.strip()  # fmt: skip
+        dirty = subprocess.run(["git", "status", "--porcelain", "--untracked-files=no"], cwd=here,
+                               capture_output=True, text=True, check=True).stdout.strip()  # fmt: skip
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return head + ("+" if dirty else "")
+
+
+def _machine() -> dict[str, Any]:
+    from gemel.commands.doctor import processor_name
+
+    memory_gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return {
+        "processor": processor_name(),
+        "cores": os.cpu_count(),
+        "memory_gib": round(memory_gib, 1),
+        "python": platform.python_version(),
+        "system": platform.system(),
+    }

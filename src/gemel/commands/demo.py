@@ -1,0 +1,75 @@
+"""`gemel demo`: the loop as far as it exists, on a small capture."""
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gemel.project import Project
+
+
+@dataclass(frozen=True)
+class Demo:
+    """Read a small log, say what is wrong with it, split it, audit it; a fitting step is refused the holdout."""
+
+    out: Path | None = None
+    """Folder for the demo's project; a temporary one unless given."""
+
+    def run(self) -> int:
+        """Run the demo."""
+        from gemel.commands.audit import Audit
+        from gemel.commands.inspect import Inspect
+        from gemel.commands.new import New
+        from gemel.commands.run import Run, Status
+        from gemel.project import open_project
+        from gemel.worlds.waving_arm import WavingArm, write_log
+
+        folder = self.out or Path(tempfile.mkdtemp(prefix="gemel-demo-"))
+        log, project = folder / "log", folder / "project"
+        world = WavingArm(has_sidecar=True, camera_delay_s=0.12, dropped_samples=2)
+        _heading("1. A robot's log (a waving arm, written as a LeRobot v3.0 dataset)")
+        write_log(log, world)
+        _heading(f"2. What is in it, and what is wrong with it: gemel inspect {log}")
+        Inspect(log).run()
+        _heading(f"3. A project: gemel new {project} --capture {log}")
+        New(project, capture=log).run()
+        _heading(f"4. Ingest and split, before anything is fitted: gemel run {project}")
+        Run(project).run()
+        Status(project).run()
+        _heading("5. A fitting step asks for a holdout episode")
+        _show_refusal(open_project(project))
+        _heading(f"6. Proof that nothing of the holdout is in any artifact: gemel audit {project}")
+        code = Audit(project).run()
+        _heading(f"Done. The project is {project}")
+        return code
+
+
+def _heading(text: str) -> None:
+    from gemel.commands.screen import console
+
+    console().print(f"\n── {text}", style="bold cyan")
+
+
+def _show_refusal(project: "Project") -> None:
+    """Ask for a sealed frame the way a fitting stage would."""
+    from gemel.artifacts.capture import Capture
+    from gemel.artifacts.split import Role
+    from gemel.commands.screen import console
+    from gemel.errors import LeakageError
+    from gemel.pipeline import Run
+    from gemel.store.seal import current_roles
+    from gemel.store.store import Store
+
+    store = Store.open(project.store_folder)
+    roles = current_roles(store.ledger)
+    assert roles is not None
+    held_out = next(e for e, role in roles.role_from_episode.items() if role is Role.HOLDOUT)
+    capture = store.get(roles.capture, Capture)
+    frames = Run(project, store).frames(capture, "reconstruct", key="demo")
+    try:
+        frames.image(held_out, capture.cameras[0].name, 0)
+    except LeakageError as error:
+        console().print(f"refused: {error}", style="yellow")
+    finally:
+        store.close()

@@ -1,0 +1,120 @@
+"""A project folder: `twin.toml`, which says what the log cannot, and the store beside it."""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gemel.errors import ConfigError
+from gemel.services.formats.calibration import JointScale
+from gemel.services.formats.toml_table import from_table, read_toml
+from gemel.stages.ingest.config import IngestConfig
+from gemel.stages.split.config import SplitConfig
+
+SETTINGS = "twin.toml"
+STORE = ".gemel"
+
+
+@dataclass(frozen=True)
+class CaptureSettings:
+    """`[capture]`: where the log is."""
+
+    source: str
+    """Path of the log, absolute or relative to the project folder."""
+
+
+@dataclass(frozen=True)
+class RobotSettings:
+    """`[robot]`: the robot's description."""
+
+    model: str = ""
+    """Path of an MJCF or URDF file; empty without a robot model."""
+
+
+@dataclass(frozen=True)
+class TaskSettings:
+    """`[task]`: which task contract applies."""
+
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class EpisodeSettings:
+    """`[episodes]`: what the log does not say of its episodes."""
+
+    scan: tuple[str, ...] = ()
+    """Episodes that only look at the scene; always calibration."""
+    object: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Episodes by the object that they handle."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All of `twin.toml`."""
+
+    capture: CaptureSettings
+    seed: int = 0
+    robot: RobotSettings = field(default_factory=RobotSettings)
+    task: TaskSettings = field(default_factory=TaskSettings)
+    joints: dict[str, JointScale] = field(default_factory=dict)
+    actions: dict[str, JointScale] = field(default_factory=dict)
+    cameras: dict[str, Any] = field(default_factory=dict)
+    episodes: EpisodeSettings = field(default_factory=EpisodeSettings)
+    split: SplitConfig = field(default_factory=SplitConfig)
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project folder and its settings."""
+
+    folder: Path
+    settings: Settings
+
+    @property
+    def store_folder(self) -> Path:
+        """Where its artifacts live."""
+        return self.folder / STORE
+
+    @property
+    def source(self) -> Path:
+        """The log."""
+        return _resolve(self.folder, self.settings.capture.source)
+
+    @property
+    def robot_model(self) -> Path | None:
+        """The robot's description, if there is one."""
+        model = self.settings.robot.model
+        return _resolve(self.folder, model) if model else None
+
+    def ingest_config(self) -> IngestConfig:
+        """What ingest is told."""
+        settings = self.settings
+        return IngestConfig(
+            joints=settings.joints,
+            actions=settings.actions,
+            cameras=settings.cameras,
+            scan_episodes=settings.episodes.scan,
+            object_from_episode={e: name for name, es in settings.episodes.object.items() for e in es},
+        )
+
+
+def open_project(folder: Path) -> Project:
+    """Read and check a project's settings."""
+    path = folder / SETTINGS
+    if not path.exists():
+        raise ConfigError(
+            f"{folder} is not a Gemel project: it has no {SETTINGS}.",
+            remedy=f"make one with `gemel new {folder} --capture SOURCE`",
+        )
+    return Project(folder, from_table(Settings, read_toml(path), where=SETTINGS))
+
+
+def portable_path(path: Path, folder: Path) -> str:
+    """How to write a path into `twin.toml`: relative when it lies beside the project, else absolute."""
+    target, base = path.resolve(), folder.resolve()
+    return os.path.relpath(target, base) if target.is_relative_to(base.parent) else str(target)
+
+
+def _resolve(folder: Path, text: str) -> Path:
+    path = Path(text).expanduser()
+    return path if path.is_absolute() else folder / path

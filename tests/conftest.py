@@ -1,0 +1,48 @@
+"""Shared fixtures. Array shapes and dtypes of annotations are checked at run time in every test."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from jaxtyping import install_import_hook
+
+# Compiled kernels cannot be wrapped, so only the rooms without them are checked.
+_CHECKED_ROOMS = (
+    "gemel.geometry",
+    "gemel.artifacts",
+    "gemel.store",
+    "gemel.services.formats",
+    "gemel.stages",
+    "gemel.worlds.waving_arm",
+)
+assert not any(name.startswith("gemel.") for name in sys.modules), "gemel was imported before the checks were set up"
+install_import_hook(list(_CHECKED_ROOMS), "typecheck.checked")
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Real measurements that are not part of the repository; tests that need them skip without."""
+    folder = ROOT.parent / "shared" / "data"
+    if not folder.exists():
+        pytest.skip("needs ../shared/data, which is not part of the repository")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def waving_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small LeRobot log with declared units, six trials and one scan; read only."""
+    from gemel.worlds.waving_arm import WavingArm, write_log
+
+    root = tmp_path_factory.mktemp("waving") / "log"
+    return write_log(root, WavingArm(episode_count=7, step_count=24, has_sidecar=True))
+
+
+@pytest.fixture
+def project(waving_log: Path, tmp_path: Path) -> Path:
+    """A project folder on that log, not run yet."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "twin.toml").write_text(f'[capture]\nsource = "{waving_log}"\n')
+    return folder

@@ -1,0 +1,187 @@
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from gemel.cli import main
+from gemel.worlds.waving_arm import WavingArm, write_log
+
+HEAVY = ("torch", "mujoco", "numba", "pyarrow", "av", "numpy")
+
+
+def test_importing_gemel_loads_nothing_heavy() -> None:
+    """`import gemel` brings none of the large packages."""
+    code = f"import gemel, sys; print([m for m in {HEAVY} if m in sys.modules])"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
+def test_help_answers_in_half_a_second() -> None:
+    """`gemel --help` loads no heavy package either; best of three, as a process of its own."""
+    seconds = []
+    for _ in range(3):
+        start = time.perf_counter()
+        text = subprocess.check_output([sys.executable, "-m", "gemel", "--help"], text=True)
+        seconds.append(time.perf_counter() - start)
+    assert min(seconds) < 0.5
+    for command in ("demo", "doctor", "inspect", "new", "run", "status", "audit", "gc", "bench"):
+        assert command in text
+
+
+@pytest.mark.parametrize("command", ["demo", "doctor", "inspect", "new", "run", "status", "audit", "gc", "bench"])
+def test_every_command_has_help_for_every_option(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`gemel COMMAND --help` exits with 0 and explains itself."""
+    with pytest.raises(SystemExit) as caught:
+        main([command, "--help"])
+    assert caught.value.code == 0
+    assert len(capsys.readouterr().out) > 200
+
+
+def test_the_whole_walk_from_log_to_audit(waving_log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """inspect, new, run, status, audit, gc: each ends with 0 and says where things are."""
+    folder = tmp_path / "p"
+    for arguments in (
+        ["inspect", str(waving_log)],
+        ["new", str(folder), "--capture", str(waving_log)],
+        ["run", str(folder)],
+        ["status", str(folder)],
+        ["audit", str(folder)],
+        ["gc", str(folder), "--dry-run"],
+        ["gc", str(folder)],
+        ["audit", str(folder)],
+    ):
+        assert main(arguments) == 0, arguments
+    text = capsys.readouterr().out
+    assert str(folder / "twin.toml") in "".join(text.split("\n"))
+    assert "proved: no fitting stage behind it has read any of the 1 holdout episodes" in " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["inspect", "no/such/log"], "There is nothing at no/such/log"),
+        (["run", "no/such/project"], "is not a Gemel project"),
+        (["audit", "no/such/project"], "is not a Gemel project"),
+        (["bench", "injest"], "Closest: 'ingest'"),
+        (["inspect", "."], "is not a log that Gemel can read"),
+    ],
+)
+def test_mistakes_get_an_error_that_says_what_to_do(
+    arguments: list[str],
+    expected: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One message, exit code 2, no traceback."""
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    message = capsys.readouterr().err
+    assert message.startswith("error: ")
+    assert expected in message
+    assert "What to do: " in message
+    assert "Traceback" not in message
+
+
+def test_an_audit_before_the_first_run_says_so(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """There is nothing to prove yet."""
+    assert main(["audit", str(project)]) == 2
+    assert "nothing has been run here yet" in capsys.readouterr().err
+
+
+def test_json_goes_to_the_screen_or_to_a_file(
+    waving_log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--json` alone prints JSON and nothing else; with a name it writes the same."""
+    assert main(["inspect", str(waving_log), "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    target = tmp_path / "result.json"
+    assert main(["inspect", str(waving_log), "--json", str(target)]) == 0
+    assert json.loads(target.read_text()) == printed
+    assert printed["format"] == "lerobot-v3"
+    assert len(printed["episodes"]) == 7
+
+
+def test_new_never_writes_over_anything(waving_log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A folder with something in it is left as it is."""
+    (tmp_path / "notes.txt").write_text("mine")
+    assert main(["new", str(tmp_path), "--capture", str(waving_log)]) == 2
+    assert [p.name for p in tmp_path.iterdir()] == ["notes.txt"]
+    assert "is not empty" in capsys.readouterr().err
+
+
+def test_units_are_asked_for_given_or_left_open(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without an answer the run is refused; --units and --gripper-unit settle it."""
+    log = write_log(tmp_path / "log", WavingArm(episode_count=3, step_count=12))
+    left_open, given = tmp_path / "open", tmp_path / "given"
+    assert main(["new", str(left_open), "--capture", str(log)]) == 0
+    text = (left_open / "twin.toml").read_text()
+    assert "confirmed = false" in text
+    assert "# evidence: " in text
+    assert main(["run", str(left_open)]) == 2
+    assert "unconfirmed unit" in capsys.readouterr().err
+    assert main(["new", str(given), "--capture", str(log), "--units", "deg", "--gripper-unit", "percent"]) == 0
+    assert main(["run", str(given)]) == 0
+    wrong = ["new", str(tmp_path / "x"), "--capture", str(log), "--units", "degrees"]
+    assert main(wrong) == 2
+    assert "Closest: 'deg'" in capsys.readouterr().err
+
+
+def test_an_unknown_key_in_twin_toml_names_the_closest(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Settings are checked before anything runs."""
+    settings = project / "twin.toml"
+    settings.write_text(settings.read_text() + "\n[split]\nholdot = 0.3\n")
+    assert main(["run", str(project)]) == 2
+    assert "Closest: 'holdout'" in capsys.readouterr().err
+    assert not (project / ".gemel").exists()
+
+
+def test_doctor_reports_this_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    """Processor, memory, codecs and packages are listed; the core is complete here."""
+    assert main(["doctor", "--json"]) == 0
+    checks = {check["what"]: check["state"] for check in json.loads(capsys.readouterr().out)}
+    assert checks["core numpy"] == "ok"
+    assert checks["video h264"] == "ok"
+    assert checks["video av1"] == "ok"
+
+
+def test_the_demo_runs_and_shows_the_refusal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One command shows the log, its faults, the roles, a refused holdout read and the proof."""
+    assert main(["demo", "--out", str(tmp_path / "demo")]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "refused: Stage 'reconstruct' asked for episode" in text
+    assert "proved: no fitting stage behind it" in text
+
+
+def test_the_real_recording_from_the_command_line(
+    shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """SO-101: inspected, made into a project, ingested, split and audited; its equal starts are one group."""
+    log, folder = str(shared_data / "so101_lerobot_v3"), tmp_path / "so101"
+    assert main(["inspect", log]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "The arm never moves" in shown
+    assert "they need confirming" in " ".join(shown.replace("│", "").split())
+    assert main(["new", str(folder), "--capture", log]) == 0
+    assert main(["run", str(folder)]) == 2
+    settings = folder / "twin.toml"
+    settings.write_text(settings.read_text().replace("confirmed = false", "confirmed = true"))
+    assert main(["run", str(folder)]) == 0
+    assert "No episode could be held out" in " ".join(capsys.readouterr().out.split())
+    settings.write_text(settings.read_text() + 'same_start = "separate"\n')
+    assert main(["run", str(folder)]) == 0
+    capsys.readouterr()
+    assert main(["audit", str(folder)]) == 0
+    assert "accepted by twin.toml: episodes" in capsys.readouterr().out
+
+
+def test_bench_quick_writes_the_agreed_keys(tmp_path: Path) -> None:
+    """The JSON of a benchmark has name, commit, date, machine, seed, flat figures and rows."""
+    target = tmp_path / "ingest.json"
+    assert main(["bench", "ingest", "--quick", "--json", str(target)]) == 0
+    result = json.loads(target.read_text())
+    assert set(result) == {"name", "commit", "date", "machine", "seed", "figures", "rows"}
+    assert set(result["figures"]) == {"time_over_sha256", "peak_mb_1x", "peak_mb_8x"}
+    assert all(isinstance(value, float) for value in result["figures"].values())
