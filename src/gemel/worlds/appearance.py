@@ -46,9 +46,7 @@ def _wood(rng: np.random.Generator, X: np.ndarray, Y: np.ndarray) -> Picture:
     tint = 1.0 + 0.10 * rng.standard_normal(plank.max() + 1)
     shift = rng.uniform(0.0, 50.0, plank.max() + 1)
     u, v = X * 1.0, Y + shift[plank]
-    wander = sum(
-        0.012 / k * np.sin(2.0 * np.pi * k * v / 0.9 + rng.uniform(0, 6.3) + 7.0 * u) for k in (1, 2, 3)
-    )
+    wander = sum(0.012 / k * np.sin(2.0 * np.pi * k * v / 0.9 + rng.uniform(0, 6.3) + 7.0 * u) for k in (1, 2, 3))
     rings = np.sin(2.0 * np.pi * (u + wander + 0.03 * shift[plank]) / 0.017)
     fine = _streaks(rng, X.shape)
     value = tint[plank] * (0.80 + 0.10 * rings + 0.14 * fine)

@@ -61,9 +61,7 @@ def _fixed(name: str, eye: np.ndarray, target: np.ndarray, size: tuple[int, int]
     return _camera(name, size, _FIXED_VIEW_DEG, T_world_camera, "world")
 
 
-def _wrist(
-    name: str, link: str, eye: np.ndarray, target: np.ndarray, up: np.ndarray, size: tuple[int, int]
-) -> Camera:
+def _wrist(name: str, link: str, eye: np.ndarray, target: np.ndarray, up: np.ndarray, size: tuple[int, int]) -> Camera:
     """A camera on a link, all three vectors in the link's frame; `up` is the side on which the camera is mounted."""
     return _camera(name, size, _WRIST_VIEW_DEG, SE3.look_at(eye, target, up), link)
 

@@ -1,8 +1,8 @@
 """Less noise from few light paths: light is smoothed where surface, distance and colour agree.
 
-Radiance is divided by the surface's colour, which leaves the light that falls on it. That is smooth almost everywhere, so it
-is averaged over neighbours that lie on the same surface and are lit alike, and multiplied by the colour again: textures
-stay sharp. Edge-avoiding à-trous filter with demodulated colour: Dammertz et al. (2010), Schied et al. (2017).
+Radiance is divided by the surface's colour, which leaves the light that falls on it. That is smooth almost everywhere,
+so it is averaged over neighbours that lie on the same surface and are lit alike, and multiplied by the colour again:
+textures stay sharp. Edge-avoiding à-trous filter with demodulated colour: Dammertz et al. (2010), Schied et al. (2017).
 """
 
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-_REACH = (1, 2)
+_REACH = (1, 2, 3)
 """Distance of the taps in each pass [px]."""
 _LIGHT_SPREAD, _COLOUR_SPREAD, _DEPTH_SPREAD = 0.25, 0.12, 0.03
 """How different neighbours may be: logarithm of light, colour, relative distance."""
 _DARKEST = 0.03
-_TAPS = (-2, -1, 0, 1, 2)
+_TAPS = (-1, 0, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +54,8 @@ def _guide(features: Float[np.ndarray, "h w 4"]) -> Float[np.ndarray, "h w 4"]:
 
 
 def _pass(light: np.ndarray, guide: np.ndarray, brightness: np.ndarray, reach: int) -> np.ndarray:
-    """One weighted average over 5 x 5 taps; the picture is continued by its border."""
-    margin = 2 * reach
+    """One weighted average over 3 x 3 taps; the picture is continued by its border."""
+    margin = reach
     wide = [np.pad(array, ((margin, margin), (margin, margin), (0, 0)), mode="edge") for array in (light, guide)]
     wide_brightness = np.pad(brightness, margin, mode="edge")
     height, width = brightness.shape

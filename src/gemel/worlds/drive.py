@@ -1,8 +1,8 @@
 """What lies between a joint command and the joint: lag, saturation and backlash.
 
-A command is a straight line to a target over one control period. The drive follows it late (`actuator_lag_s`), no faster
-than `speed_limit_rad_s`, and the link follows the motor with play (`backlash_rad`). The encoder sits on the motor, so it
-does not see the play. Hysteresis model of play: Nordin and Gutman (2002), section 2.
+A command is a straight line to a target over one control period. The drive follows it late (`actuator_lag_s`), no
+faster than `speed_limit_rad_s`, and the link follows the motor with play (`backlash_rad`). The encoder sits on the
+motor, so it does not see the play. Hysteresis model of play: Nordin and Gutman (2002), section 2.
 """
 
 from dataclasses import dataclass

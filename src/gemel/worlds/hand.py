@@ -14,7 +14,7 @@ _AWAY = np.array([0.0, 0.0, -3.0])
 
 def hand_parts() -> list[Part]:
     """Palm, fingers, thumb and forearm; the fingers point along +x."""
-    palm_vertices, palm_faces = icosphere_mesh(1.0, 2)
+    palm_vertices, palm_faces = icosphere_mesh(1.0, 1)
     palm: Mesh = (palm_vertices * np.array([0.05, 0.043, 0.016]), palm_faces)
     pieces = [palm]
     for i, length in enumerate((0.036, 0.042, 0.040, 0.030)):
@@ -30,7 +30,7 @@ def hand_path(
     """Pose of the hand over time: away, or one sweep over the table and back at a random moment."""
     rows = np.tile(np.concatenate([[1.0, 0.0, 0.0, 0.0], _AWAY]), (len(times_s), 1))
     start_s, lasts_s = rng.uniform(0.1, 0.7) * duration_s, rng.uniform(1.0, 2.0)
-    side, reach, height = rng.choice([-1.0, 1.0]), rng.uniform(0.10, 0.28), rng.uniform(0.12, 0.22)
+    side, reach, height = rng.choice([-1.0, 1.0]), rng.uniform(0.02, 0.22), rng.uniform(0.12, 0.20)
     if rng.uniform() >= probability:
         return rows
     part = np.clip((times_s - start_s) / lasts_s, 0.0, 1.0)

@@ -1,7 +1,7 @@
 """handover: the left arm picks a cube, the right arm takes it out of its fingers and puts it down.
 
-The operator moves both grippers through key poses, as a person at two leader arms does: every stretch takes its own time,
-some have a pause before them, free movements overshoot, and the hands are never quite still.
+The operator moves both grippers through key poses, as a person at two leader arms does: every stretch takes its own
+time, some have a pause before them, free movements overshoot, and the hands are never quite still.
 """
 
 from collections.abc import Iterator
@@ -120,7 +120,9 @@ class HandoverOperator:
                 step += pause
                 yield from (q for _ in range(pause))
             count = max(2, round(stretch.seconds * pace * self._rng.uniform(0.9, 1.1) / period_s))
-            ends = [new if new is not None else old for new, old in zip((stretch.left, stretch.right), poses, strict=True)]
+            ends = [
+                new if new is not None else old for new, old in zip((stretch.left, stretch.right), poses, strict=True)
+            ]
             goal = np.array([stretch.left_opening, stretch.right_opening])
             overshoot = self._rng.uniform(0.0, 0.06) if stretch.is_free else 0.0
             for i in range(1, count + 1):

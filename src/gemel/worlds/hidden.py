@@ -19,7 +19,6 @@ from gemel.worlds.friction import FrictionMap
 from gemel.worlds.imperfections import Imperfections
 from gemel.worlds.machine import Machine
 
-
 _BOUNCY: dict[str, Any] = {"solref": "0.006 0.4", "timestep_s": 0.0005}
 """A thrown cube bounces: below critical damping, which needs short steps to keep its energy balance."""
 
@@ -76,9 +75,7 @@ def draw_hidden(
         name: _within(rng, low, high, imperfections.object_spread)
         for name, (low, high) in task.parameter_ranges.items()
     }
-    friction = next(
-        (v for name, v in parameters.items() if name.endswith(("-table/friction", "-board/friction"))), 0.5
-    )
+    friction = next((v for name, v in parameters.items() if name.endswith(("-table/friction", "-board/friction"))), 0.5)
     return Hidden(
         parameters=parameters,
         joint_offsets=np.where(machine.is_gripper, 0.0, imperfections.encoder_offset_rad)
@@ -107,26 +104,22 @@ def _moved_base(rng: np.random.Generator, nominal: SE3, imperfections: Imperfect
     x, y, yaw = rng.standard_normal(3) * np.array(
         [imperfections.base_position_error_m] * 2 + [imperfections.base_yaw_error_rad]
     )
-    return SE3(
-        SO3.exp(np.array([0.0, 0.0, yaw])) @ nominal.rotation, nominal.translation + np.array([x, y, 0.0])
-    )
+    return SE3(SO3.exp(np.array([0.0, 0.0, yaw])) @ nominal.rotation, nominal.translation + np.array([x, y, 0.0]))
 
 
 def _true_camera(rng: np.random.Generator, guess: Camera, imperfections: Imperfections) -> Camera:
     """The camera whose guess is wrong by a random turn, shift, focal length and delay."""
-    assert guess.model is not None and guess.T_parent_camera is not None
+    assert isinstance(guess.model, Pinhole)
+    assert guess.T_parent_camera is not None
     turn = _random_direction(rng) * np.radians(rng.uniform(*imperfections.camera_rotation_error_deg))
     shift = _random_direction(rng) * rng.uniform(*imperfections.camera_position_error_m)
     scale = 1.0 + imperfections.camera_focal_error * float(rng.standard_normal())
     spread = imperfections.camera_delay_spread_s * float(rng.standard_normal())
     model = guess.model
-    assert isinstance(model, Pinhole)
     return replace(
         guess,
         model=replace(model, fx=model.fx * scale, fy=model.fy * scale),
-        T_parent_camera=SE3(
-            guess.T_parent_camera.rotation @ SO3.exp(turn), guess.T_parent_camera.translation + shift
-        ),
+        T_parent_camera=SE3(guess.T_parent_camera.rotation @ SO3.exp(turn), guess.T_parent_camera.translation + shift),
         time_offset_s=-max(0.0, imperfections.camera_delay_s + spread),
     )
 

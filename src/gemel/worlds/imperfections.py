@@ -80,7 +80,7 @@ class Imperfections:
         for field in fields(self):
             value = getattr(self, field.name)
             low, high = (min(value), max(value)) if isinstance(value, tuple) else (value, value)
-            if not (0.0 <= float(low) and float(high) < float("inf")):
+            if not (float(low) >= 0.0 and float(high) < float("inf")):
                 raise ConfigError(
                     f"Imperfections.{field.name} is {value}; zero or a positive number was expected.",
                     remedy="give 0 to switch it off",

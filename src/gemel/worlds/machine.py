@@ -101,9 +101,7 @@ def handover_machine() -> Machine:
     arms = []
     for name, side in (("left", 1.0), ("right", -1.0)):
         # Left stands at +y and looks towards -y, right the other way round.
-        T_world_base = SE3(
-            SO3.exp(np.array([0.0, 0.0, -side * np.pi / 2.0])), np.array([0.0, side * 0.50, 0.0])
-        )
+        T_world_base = SE3(SO3.exp(np.array([0.0, 0.0, -side * np.pi / 2.0])), np.array([0.0, side * 0.50, 0.0]))
         shapes = (Shape("cylinder", (0.045, 0.030), (0.0, 0.0, 0.030), material="arm_dark"),)
         links, home = robots.gripper_arm(name), robots.GRIPPER_ARM_HOME
         arms.append(Arm(name, links, shapes, T_world_base, home, tool, has_gripper=True))

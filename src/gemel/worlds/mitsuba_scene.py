@@ -83,9 +83,7 @@ class MitsubaScene:
         self._rng = stream_rng(seed, Stream.LOOKS, 1)
         self._model = model
         materials = sorted({part.material for part in parts})
-        self._moving = [
-            _moving_mesh(m, [part for part in parts if part.material == m], body_names) for m in materials
-        ]
+        self._moving = [_moving_mesh(m, [part for part in parts if part.material == m], body_names) for m in materials]
         surroundings = self._surroundings(task, seed, table_centre, plain_table)
         surfaces = {moving.key: self._surface(moving.material) for moving in self._moving}
         lit = {moving.key: self._shape(moving, surfaces[moving.key]) for moving in self._moving}
@@ -135,9 +133,7 @@ class MitsubaScene:
         depth = np.asarray(self._mi.render(self._scene, integrator=self._depth, **settings))[..., :1]
         return Rendering(radiance, np.concatenate([colour, depth], axis=-1))
 
-    def _surroundings(
-        self, task: Task, seed: int, centre: tuple[float, float], plain_table: bool
-    ) -> dict[str, Any]:
+    def _surroundings(self, task: Task, seed: int, centre: tuple[float, float], plain_table: bool) -> dict[str, Any]:
         move = self._mi.ScalarTransform4f
         goal = None
         if {"object/x", "object/y", "object/yaw"} <= set(task.goal):
@@ -176,9 +172,7 @@ class MitsubaScene:
         properties = self._mi.Properties()
         properties["plugin"] = self._mi.load_dict(plugin)
         counts = (len(moving.vertices), len(moving.faces))
-        shape = self._mi.Mesh(
-            moving.key, *counts, has_vertex_normals=True, has_vertex_texcoords=True, props=properties
-        )
+        shape = self._mi.Mesh(moving.key, *counts, has_vertex_normals=True, has_vertex_texcoords=True, props=properties)
         parameters = self._mi.traverse(shape)
         parameters["vertex_positions"] = moving.vertices.astype(np.float32).ravel()
         parameters["faces"] = moving.faces.astype(np.uint32).ravel()
@@ -206,9 +200,7 @@ def _moving_mesh(material: str, parts: list[Part], body_names: tuple[str, ...]) 
     meshes = [split_creases(*part.mesh) for part in parts]
     offsets = np.cumsum([0, *(len(vertices) for vertices, _ in meshes)])
     faces = [mesh[1] + offset for mesh, offset in zip(meshes, offsets, strict=False)]
-    bodies = [
-        np.full(len(mesh[0]), body_names.index(part.body)) for mesh, part in zip(meshes, parts, strict=True)
-    ]
+    bodies = [np.full(len(mesh[0]), body_names.index(part.body)) for mesh, part in zip(meshes, parts, strict=True)]
     vertices = np.concatenate([vertices for vertices, _ in meshes])
     return _Moving(material, vertices, np.concatenate(faces), np.concatenate(bodies))
 

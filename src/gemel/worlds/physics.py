@@ -57,9 +57,7 @@ class Physics:
         self._mujoco: Any = mujoco
         self.machine, self.object_model, self.hidden = machine, model, hidden
         self._imperfections, self._period_s = imperfections, period_s
-        self.model: Any = mujoco.MjModel.from_xml_string(
-            scene_mjcf(machine, model, hidden, control_period_s=period_s)
-        )
+        self.model: Any = mujoco.MjModel.from_xml_string(scene_mjcf(machine, model, hidden, control_period_s=period_s))
         self.data: Any = mujoco.MjData(self.model)
         self._steps = round(period_s / self.model.opt.timestep)
         self._steps_per_tick = max(1, round(_TICK_S / self.model.opt.timestep))
@@ -175,8 +173,7 @@ class Physics:
 
     def _joint_addresses(self) -> np.ndarray:
         names = [
-            f"{n.split('_')[0]}_finger_left_slide" if n.endswith("_gripper") else n
-            for n in self.machine.joint_names
+            f"{n.split('_')[0]}_finger_left_slide" if n.endswith("_gripper") else n for n in self.machine.joint_names
         ]
         return np.array([self.model.joint(name).qposadr[0] for name in names])
 

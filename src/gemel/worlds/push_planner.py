@@ -1,7 +1,7 @@
 """How the pushing operator imagines a push: the nominal object on an even table, a stroke of the pusher, a result.
 
-The operator does not know the hidden truth: the imagined object has a uniform mass and medium friction, so its plans are
-wrong in the way that a person's are.
+The operator does not know the hidden truth: the imagined object has a uniform mass and medium friction, so its plans
+are wrong in the way that a person's are.
 """
 
 from dataclasses import dataclass

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int, UInt8
 
+from gemel.errors import ConfigError, choices_text
 from gemel.services.engine import LocalEngine
 from gemel.services.formats.calibration import camera_table
 from gemel.services.formats.lerobot_writer import LerobotSpec, LerobotWriter
 from gemel.services.formats.toml_table import toml_lines
-from gemel.errors import ConfigError
 from gemel.worlds.history import History
 from gemel.worlds.machine import machine_mjcf
 from gemel.worlds.scenario import World, WorldConfig
@@ -28,6 +28,8 @@ OnProgress = Callable[[str, int, int], None]
 ROBOT_FILE = "meta/robot.xml"
 SUCCESS = "next.success"
 _FRAMES_PER_JOB = 15
+_RATE_FACTOR = {"h264": 23, "av1": 30}
+"""What recorders use: x264's own default, and LeRobot's for AV1."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,8 @@ def record_world(
     """Record a world into a folder and return where its truth is sealed."""
     truth = truth_folder(folder)
     _check_free(folder, truth)
+    if plan.codec not in _RATE_FACTOR:
+        raise ConfigError(f"Codec {choices_text(plan.codec, tuple(_RATE_FACTOR))}", remedy="use one of the choices")
     world, engine = World(config), LocalEngine()
     episodes = engine.map(
         simulate_episode,
@@ -174,6 +178,7 @@ def _spec(world: World, codec: str) -> LerobotSpec:
         extras={SUCCESS: 1},
         robot_type=world.machine.name,
         codec=codec,
+        rate_factor=_RATE_FACTOR[codec],
     )
 
 

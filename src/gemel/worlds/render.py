@@ -2,7 +2,8 @@
 
 A frame of time stamp t shows the world at t plus the camera's time offset, blurred over the exposure and sheared by the
 rolling shutter. Both are made from a few renderings spread over that time: each row mixes those that fall into its own
-exposure. A still scene takes one rendering.
+exposure. The light paths of a camera are the same in every frame: what stands still looks the same from frame to frame,
+up to the sensor's own noise.
 """
 
 import time
@@ -25,7 +26,7 @@ from gemel.worlds.sensor import develop
 
 STATED_NOISE = 0.02
 """Root-mean-square error of linear radiance, clipped at 1, at the default sample count."""
-_MOST_EXPOSURES = 3
+_FEWEST_EXPOSURES, _MOST_EXPOSURES = 2, 5
 _FEWEST_SAMPLES = 2
 _SIZE_OF_THINGS_M = 0.15
 _DISTANCE_M = {"world": 0.8, "link": 0.25}
@@ -63,7 +64,7 @@ class Renderer:
         camera = self.cameras[number]
         jitter = self.imperfections.camera_jitter_s * abs(float(rng.standard_normal()))
         middle_s = time_s + camera.time_offset_s - jitter
-        radiance = self._exposed(history, camera, middle_s, seed=int(rng.integers(1 << 31)))
+        radiance = self._exposed(history, camera, middle_s, seed=1000 * number)
         picture = develop(radiance, self.imperfections, rng)
         self.clock.total_s += time.perf_counter() - started
         self.clock.frame_count += 1
@@ -75,9 +76,7 @@ class Renderer:
         """Linear radiance at one instant, without sensor."""
         return denoised(self._instant(history, camera, time_s, sample_count, seed))
 
-    def _instant(
-        self, history: History, camera: Camera, time_s: float, sample_count: int, seed: int
-    ) -> Rendering:
+    def _instant(self, history: History, camera: Camera, time_s: float, sample_count: int, seed: int) -> Rendering:
         poses = history.at(time_s)
         self.scene.pose(poses)
         T_world_camera = camera_pose(camera, history.body_names, poses)
@@ -87,9 +86,7 @@ class Renderer:
         self.clock.mitsuba_s += time.perf_counter() - started
         return image
 
-    def _exposed(
-        self, history: History, camera: Camera, middle_s: float, *, seed: int
-    ) -> Float[np.ndarray, "h w 3"]:
+    def _exposed(self, history: History, camera: Camera, middle_s: float, *, seed: int) -> Float[np.ndarray, "h w 3"]:
         exposure_s, readout_s = self.imperfections.exposure_s, self.imperfections.rolling_shutter_s
         count = self._exposure_count(history, camera, middle_s, exposure_s + readout_s)
         weights, offsets_s = row_weights(camera.height, count, exposure_s=exposure_s, readout_s=readout_s)
@@ -101,7 +98,7 @@ class Renderer:
         return denoised(reduce(add, instants))
 
     def _exposure_count(self, history: History, camera: Camera, middle_s: float, span_s: float) -> int:
-        """As many renderings as the fastest thing moves pixels, within bounds."""
+        """Enough renderings for the fastest thing to move at most two pixels between them, within bounds."""
         first, last = history.at(middle_s - 0.5 * span_s), history.at(middle_s + 0.5 * span_s)
         shift = np.linalg.norm(last[:, 4:] - first[:, 4:], axis=1)
         cosine = np.clip(np.abs(np.sum(first[:, :4] * last[:, :4], axis=1)), 0.0, 1.0)
@@ -109,7 +106,7 @@ class Renderer:
         distance_m = _DISTANCE_M["world" if camera.parent == WORLD else "link"]
         assert camera.model is not None
         pixels = moved_m * camera.model.fx / distance_m
-        return 1 if pixels < 0.3 else int(np.clip(np.ceil(pixels) + 1, 2, _MOST_EXPOSURES))
+        return int(np.clip(np.ceil(0.5 * pixels) + 1, _FEWEST_EXPOSURES, _MOST_EXPOSURES))
 
     def _sensor(self, camera: Camera, sample_count: int) -> Any:
         key = (camera.name, sample_count)

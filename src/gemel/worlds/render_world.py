@@ -24,9 +24,7 @@ def world_renderer(config: WorldConfig) -> Renderer:
     """The renderer of the world of this configuration."""
     world = World(config)
     model = world.scenario.model
-    physics = Physics(
-        world.machine, model, world.hidden, config.imperfections, period_s=world.task.control_period_s
-    )
+    physics = Physics(world.machine, model, world.hidden, config.imperfections, period_s=world.task.control_period_s)
     body_names = tuple(physics.model.body(i).name for i in range(physics.model.nbody))
     scene = MitsubaScene(
         [*_machine_parts(physics.model), *_object_parts(model), *hand_parts()],

@@ -88,8 +88,8 @@ FINGER_TRAVEL = 0.044
 def gripper_arm(side: str) -> tuple[Link, ...]:
     """One arm of the pair; origins, axes and limits from Trossen's `mobile_ai.xml`."""
     p = f"{side}_"
-    small = dict(kp=150.0, kv=6.0, torque=14.0, armature=0.01)
-    large = dict(kp=600.0, kv=35.0, torque=54.0, armature=0.032)
+    small = {"kp": 150.0, "kv": 6.0, "torque": 14.0, "armature": 0.01}
+    large = {"kp": 600.0, "kv": 35.0, "torque": 54.0, "armature": 0.032}
     return (
         Link(p + "link_1", p + "joint_0", (0.0, 0.0, 0.05725), (0.0, 0.0, 1.0), (-3.05433, 3.05433), 0.153, (
             Shape("cylinder", (0.034, 0.022), (0.0, 0.0, 0.022), material="arm_dark"),), **large),
@@ -150,22 +150,18 @@ def _joint(link: Link) -> str:
     return (
         f"<joint name={quoteattr(link.joint)} axis={_row(link.axis)} range={_row(link.range_rad)} "
         f'armature="{link.armature}" damping="0.5"/>'
-        f'<inertial pos={_row(_middle(link))} mass="{link.mass_kg}" diaginertia={inertia}/>'
+        f'<inertial pos={_row(link.shapes[0].position)} mass="{link.mass_kg}" diaginertia={inertia}/>'
     )
-
-
-def _middle(link: Link) -> Vector:
-    shape = link.shapes[0]
-    return shape.position
 
 
 def shape_xml(shape: Shape) -> str:
     """One geom; those that are only seen have no contacts."""
     name = f" name={quoteattr(shape.name)}" if shape.name else ""
     bits = "1" if shape.is_solid else "0"
+    euler = _row(tuple(math.radians(angle) for angle in shape.euler_deg))
     return (
-        f'<geom{name} type="{shape.kind}" size={_row(shape.size)} pos={_row(shape.position)} '
-        f'euler={_row(tuple(math.radians(a) for a in shape.euler_deg))} material="{shape.material}" contype="{bits}" conaffinity="{bits}" mass="0"/>'
+        f'<geom{name} type="{shape.kind}" size={_row(shape.size)} pos={_row(shape.position)} euler={euler} '
+        f'material="{shape.material}" contype="{bits}" conaffinity="{bits}" mass="0"/>'
     )
 
 

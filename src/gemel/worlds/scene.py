@@ -113,9 +113,7 @@ def _object_xml(model: ObjectModel, inertia: Inertia) -> str:
 
 def _geom(name: str, box: Box) -> str:
     half = _row(0.5 * np.asarray(box.size))
-    return (
-        f'<geom name="{name}" type="box" size="{half}" pos="{_row(box.centre)}" contype="0" conaffinity="0"/>'
-    )
+    return f'<geom name="{name}" type="box" size="{half}" pos="{_row(box.centre)}" contype="0" conaffinity="0"/>'
 
 
 def _pairs(machine: Machine, model: ObjectModel, hidden: Hidden) -> Iterator[str]:
@@ -123,9 +121,7 @@ def _pairs(machine: Machine, model: ObjectModel, hidden: Hidden) -> Iterator[str
     for i in range(len(cells(model))):
         yield _pair(TABLE, f"cell{i}", table, hidden.solref)
     for arm in machine.arms:
-        names = (
-            [f"{arm.name}_finger_{side}_pad" for side in ("left", "right")] if arm.has_gripper else ["pusher"]
-        )
+        names = [f"{arm.name}_finger_{side}_pad" for side in ("left", "right")] if arm.has_gripper else ["pusher"]
         for name in names:
             for i in range(len(model.collision)):
                 yield _pair(name, f"whole{i}", tool, "0.01 1", condim=4 if arm.has_gripper else 3)

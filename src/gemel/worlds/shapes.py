@@ -1,7 +1,7 @@
 """Triangles for the renderer: primitives of links, hard edges cut open, and places on a texture.
 
-The renderer recomputes vertex normals from the triangles that share a vertex, so an edge that should look sharp must not
-share its vertices: `split_creases` gives every smooth patch its own.
+The renderer recomputes vertex normals from the triangles that share a vertex, so an edge that should look sharp must
+not share its vertices: `split_creases` gives every smooth patch its own.
 """
 
 import numpy as np
@@ -11,6 +11,8 @@ from gemel.geometry import box_mesh, cylinder_mesh, face_normals, icosphere_mesh
 
 Mesh = tuple[Float[np.ndarray, "_ 3"], Int[np.ndarray, "_ 3"]]
 _CREASE_DEG = 35.0
+_ROUND = 20
+"""Corners of a circle: every triangle of a moving part costs time in each frame."""
 _TEXTURE_M = 0.12
 """Length of one repetition of a texture on an object [m]."""
 
@@ -20,11 +22,11 @@ def primitive_mesh(kind: str, size: Float[np.ndarray, "3"]) -> Mesh:
     if kind == "box":
         return box_mesh(2.0 * size)
     if kind == "sphere":
-        return icosphere_mesh(float(size[0]), 2)
+        return icosphere_mesh(float(size[0]), 1)
     if kind == "cylinder":
-        return cylinder_mesh(float(size[0]), 2.0 * float(size[1]), 28)
+        return cylinder_mesh(float(size[0]), 2.0 * float(size[1]), _ROUND)
     assert kind == "capsule", kind
-    ball, body = icosphere_mesh(float(size[0]), 2), cylinder_mesh(float(size[0]), 2.0 * float(size[1]), 28)
+    ball, body = icosphere_mesh(float(size[0]), 1), cylinder_mesh(float(size[0]), 2.0 * float(size[1]), _ROUND)
     ends = [(ball[0] + np.array([0.0, 0.0, z]), ball[1]) for z in (-size[1], size[1])]
     return merge_meshes([body, *ends])
 
@@ -51,9 +53,7 @@ def _smooth_corner_pairs(vertices: np.ndarray, faces: np.ndarray) -> Int[np.ndar
     first = faces[:, [0, 1, 2]].ravel(), corners[:, [0, 1, 2]].ravel()
     second = faces[:, [1, 2, 0]].ravel(), corners[:, [1, 2, 0]].ravel()
     low_is_first = first[0] < second[0]
-    key = np.where(low_is_first, first[0], second[0]) * len(vertices) + np.where(
-        low_is_first, second[0], first[0]
-    )
+    key = np.where(low_is_first, first[0], second[0]) * len(vertices) + np.where(low_is_first, second[0], first[0])
     low_corner = np.where(low_is_first, first[1], second[1])
     high_corner = np.where(low_is_first, second[1], first[1])
     order = np.argsort(key, kind="stable")
@@ -67,9 +67,7 @@ def _smooth_corner_pairs(vertices: np.ndarray, faces: np.ndarray) -> Int[np.ndar
     return np.concatenate([low, np.stack([high_corner[here], high_corner[there]], axis=-1)])
 
 
-def texture_places(
-    vertices: Float[np.ndarray, "v 3"], normals: Float[np.ndarray, "v 3"]
-) -> Float[np.ndarray, "v 2"]:
+def texture_places(vertices: Float[np.ndarray, "v 3"], normals: Float[np.ndarray, "v 3"]) -> Float[np.ndarray, "v 2"]:
     """Texture coordinates by looking at each vertex along the axis that its normal is nearest to."""
     axis = np.argmax(np.abs(normals), axis=1)
     pick = np.array([(1, 2), (0, 2), (0, 1)])[axis]

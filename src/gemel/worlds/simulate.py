@@ -12,8 +12,8 @@ from jaxtyping import Bool, Float
 from gemel.artifacts.capture import EpisodeKind
 from gemel.artifacts.episode import Episode
 from gemel.artifacts.task import Task
-from gemel.services.policy import InitialCondition, Policy, judge, run_episode
 from gemel.geometry import stack
+from gemel.services.policy import InitialCondition, Policy, judge, run_episode
 from gemel.worlds.handover import HandoverOperator
 from gemel.worlds.hidden import Stream, stream_rng
 from gemel.worlds.history import History
@@ -62,9 +62,7 @@ def simulate_episode(job: EpisodeJob) -> Simulated:
     )
     policy, task, condition = _setting(world, job)
     kind = EpisodeKind.SCAN if job.is_scan else EpisodeKind.TASK
-    episode = run_episode(
-        robot, policy, task, initial_condition=condition, episode_id=str(job.episode), kind=kind
-    )
+    episode = run_episode(robot, policy, task, initial_condition=condition, episode_id=str(job.episode), kind=kind)
     history = robot.history()
     name = world.scenario.model.name
     poses = stack([history.pose(name, float(time_s)) for time_s in episode.times_s])

@@ -101,7 +101,7 @@ class WorldRobot:
             history.times_s,
             stream_rng(self.world.config.seed, Stream.LOOKS, 2, self._episode),
             probability=imperfections.hand_probability,
-            duration_s=self.world.task.time_limit_s,
+            duration_s=self.world.scenario.recorded_s or self.world.task.time_limit_s,
         )
         return history.with_bodies({HAND: path})
 
@@ -144,4 +144,3 @@ def _velocity(given: InitialCondition) -> Float[np.ndarray, "6"] | None:
         return None
     names = [f"object/velocity_{axis}" for axis in "xyz"] + [f"object/spin_{axis}" for axis in "xyz"]
     return np.array([given[name] for name in names])
-

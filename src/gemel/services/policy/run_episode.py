@@ -84,9 +84,7 @@ def _check_fit(robot: Robot, policy: Policy) -> None:
         )
 
 
-def _checked_chunk(
-    chunk: Float[np.ndarray, "chunk action"], robot: Robot
-) -> Float[np.ndarray, "chunk action"]:
+def _checked_chunk(chunk: Float[np.ndarray, "chunk action"], robot: Robot) -> Float[np.ndarray, "chunk action"]:
     chunk = np.asarray(chunk, dtype=np.float64)
     width = len(robot.action_names)
     if chunk.ndim != 2 or chunk.shape[1] != width or not len(chunk) or not np.isfinite(chunk).all():

@@ -6,6 +6,7 @@ grid edge and is shared by all triangles that touch it, so the surface has no bo
 1991.)
 """
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -20,12 +21,10 @@ _SMALLEST = 1e-3
 """Vertices keep this part of a grid edge away from its ends, so that no triangle degenerates to a point."""
 
 
-def isosurface_mesh(
-    distance: Distance, low: tuple[float, ...], high: tuple[float, ...], spacing: float
-) -> Mesh:
+def isosurface_mesh(distance: Distance, low: tuple[float, ...], high: tuple[float, ...], spacing: float) -> Mesh:
     """Surface where the signed distance [m] is zero (negative inside); it must lie inside the given bounds."""
-    counts = np.ceil((np.asarray(high) - np.asarray(low)) / spacing).astype(int) + 1
-    grid = np.stack(np.indices(counts), axis=-1).reshape(-1, 3)  # (n, 3)
+    counts = tuple(math.ceil((end - start) / spacing) + 1 for start, end in zip(low, high, strict=True))
+    grid = np.indices(counts).reshape(3, -1).T  # (n, 3)
     points = np.asarray(low) + spacing * grid
     values = distance(points)
     corners = _cell_corners(counts)[:, _TETRAHEDRA].reshape(-1, 4)  # (tetrahedron, 4)
@@ -36,9 +35,9 @@ def isosurface_mesh(
     return _cross(points, values, edges), flat.reshape(-1, 3)
 
 
-def _cell_corners(counts: Int[np.ndarray, "3"]) -> Int[np.ndarray, "cell 8"]:
+def _cell_corners(counts: tuple[int, ...]) -> Int[np.ndarray, "cell 8"]:
     strides = np.array([counts[1] * counts[2], counts[2], 1])
-    cells = np.stack(np.indices(counts - 1), axis=-1).reshape(-1, 3) @ strides
+    cells = np.indices([count - 1 for count in counts]).reshape(3, -1).T @ strides
     offsets = np.stack(np.unravel_index(np.arange(8), (2, 2, 2)), axis=-1) @ strides
     return np.asarray(cells[:, None] + offsets)
 

@@ -91,9 +91,7 @@ def _bracket() -> ObjectModel:
 
 def _ring() -> ObjectModel:
     mesh = torus_mesh(0.05, 0.014, 48, 20)
-    return ObjectModel(
-        "ring", *mesh, (Box((0.0, 0.0, 0.0), (0.128, 0.128, 0.028)),), 0.12, "green rubber ring"
-    )
+    return ObjectModel("ring", *mesh, (Box((0.0, 0.0, 0.0), (0.128, 0.128, 0.028)),), 0.12, "green rubber ring")
 
 
 def _mug() -> ObjectModel:
