@@ -1,6 +1,6 @@
 """The robot's own controller: from actions to joint targets, with what it believes about itself."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -20,6 +20,7 @@ DOWN = SO3.exp(np.array([0.0, np.pi, 0.0]))
 """Tool axis down, wrist camera on the side of the base."""
 
 
+@runtime_checkable
 class Control(Protocol):
     """Turns actions into targets for the joints' readings."""
 

@@ -20,6 +20,8 @@ class History:
 
     def at(self, time_s: float) -> Float[np.ndarray, "body 7"]:
         """Poses at a time [s], interpolated between ticks; held before the first and after the last."""
+        if len(self.times_s) == 1:
+            return self.poses[0]
         after = int(np.clip(np.searchsorted(self.times_s, time_s), 1, len(self.times_s) - 1))
         before = after - 1
         span = self.times_s[after] - self.times_s[before]

@@ -4,7 +4,7 @@ Owns the protocol and its errors. Does not own where the work runs: see `local.p
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from gemel.errors import GemelError
 
@@ -16,6 +16,7 @@ OnProgress = Callable[[int, int], None]
 _SHOWN_CHARACTERS = 200
 
 
+@runtime_checkable
 class Engine(Protocol):
     """Applies a function to many inputs.
 

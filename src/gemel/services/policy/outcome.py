@@ -44,7 +44,7 @@ def measured(task: Task, times_s: Series, Ts_world_object: SE3) -> dict[str, Ser
 def yaw_of(Ts_world_object: SE3) -> Float[np.ndarray, "*t"]:
     """Angle about the vertical [rad] of the object's x axis."""
     axis = Ts_world_object.rotation.as_matrix()[..., :2, 0]
-    return np.arctan2(axis[..., 1], axis[..., 0])
+    return np.asarray(np.arctan2(axis[..., 1], axis[..., 0]))
 
 
 def wrapped(angle_rad: Float[np.ndarray, "*t"]) -> Float[np.ndarray, "*t"]:

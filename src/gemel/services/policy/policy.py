@@ -1,7 +1,7 @@
 """The protocol of everything that turns observations into actions: networks, scripts, recordings, remote servers."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -20,6 +20,7 @@ class PolicySpec:
     needs_object_poses: bool = False
 
 
+@runtime_checkable
 class Policy(Protocol):
     """Something that acts."""
 

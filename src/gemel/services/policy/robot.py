@@ -7,7 +7,7 @@ copy is in `examples/driver_skeleton.py`, its explanation in `docs/driver.md`.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, UInt8
@@ -33,6 +33,7 @@ class Observation:
     """`T_world_object` where something tracks the objects; world is the robot's nominal base frame."""
 
 
+@runtime_checkable
 class Robot(Protocol):
     """A robot in its scene."""
 
