@@ -15,8 +15,11 @@ _CHECKED_ROOMS = (
     *(f"gemel.artifacts.{name}" for name in _ARTIFACTS),
     "gemel.store",
     "gemel.services.formats",
+    "gemel.services.engine",
+    "gemel.services.policy",
+    "gemel.services.tasks",
     "gemel.stages",
-    "gemel.worlds.waving_arm",
+    "gemel.worlds",
 )
 assert not any(name.startswith("gemel.") for name in sys.modules), "gemel was imported before the checks were set up"
 install_import_hook(list(_CHECKED_ROOMS), "typecheck.checked")

@@ -9,6 +9,7 @@ import pytest
 from gemel.cli import main
 from gemel.worlds.waving_arm import WavingArm, write_log
 
+COMMANDS = ("demo", "doctor", "inspect", "new", "run", "status", "audit", "gc", "world", "bench")
 HEAVY = ("torch", "mujoco", "numba", "pyarrow", "av", "numpy")
 
 
@@ -29,11 +30,13 @@ def test_help_answers_in_half_a_second() -> None:
         assert status == 0
         seconds.append(usage.ru_utime + usage.ru_stime)
     assert min(seconds) < 0.5
-    for command in ("demo", "doctor", "inspect", "new", "run", "status", "audit", "gc", "bench"):
+    for command in COMMANDS:
         assert command in text
 
 
-@pytest.mark.parametrize("command", ["demo", "doctor", "inspect", "new", "run", "status", "audit", "gc", "bench"])
+@pytest.mark.parametrize(
+    "command", ["demo", "doctor", "inspect", "new", "run", "status", "audit", "gc", "world", "bench"]
+)
 def test_every_command_has_help_for_every_option(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """`gemel COMMAND --help` exits with 0 and explains itself."""
     with pytest.raises(SystemExit) as caught:

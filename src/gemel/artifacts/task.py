@@ -1,7 +1,7 @@
 """The task contract: what is observed, what is commanded, what counts as done."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -53,3 +53,7 @@ class Task:
     """Milestones in the order in which they should happen."""
     initial_conditions: Mapping[str, tuple[float, float]]
     """Range of each initial value by name, SI units."""
+    objects: tuple[str, ...] = ()
+    """Names of the objects that the task handles; their nominal models are in `services/tasks`."""
+    parameter_ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Range of each unknown physical parameter, by the names that `Belief` uses, SI units."""

@@ -17,4 +17,10 @@ def _splat() -> Callable[..., Result]:
     return bench_splat
 
 
-BENCHMARKS: dict[str, Callable[[], Callable[..., Result]]] = {"ingest": _ingest, "splat": _splat}
+def _world() -> Callable[..., Result]:
+    from gemel.benchmarks.world import bench_world
+
+    return bench_world
+
+
+BENCHMARKS: dict[str, Callable[[], Callable[..., Result]]] = {"ingest": _ingest, "splat": _splat, "world": _world}

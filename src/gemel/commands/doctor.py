@@ -14,6 +14,7 @@ _EXTRAS = {
     "sim": ("mujoco", "scipy"),
     "fit": ("torch", "numba"),
     "usd": ("usd-core",),
+    "worlds": ("mitsuba",),
 }
 
 

@@ -30,6 +30,8 @@ class LerobotSpec:
     robot_type: str = "unknown"
     codec: str = "h264"
     """`h264` or `av1`."""
+    rate_factor: int = 0
+    """The encoder's constant rate factor: larger is smaller and worse; 0 means the usual one of the codec."""
     data_files_size_in_mb: int = 100
     video_files_size_in_mb: int = 200
     chunks_size: int = 1000

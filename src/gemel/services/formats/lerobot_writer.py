@@ -183,8 +183,9 @@ class LerobotWriter:
             path = self._root / VIDEO_PATH.format(video_key=IMAGE_PREFIX + camera, **place)
             path.parent.mkdir(parents=True, exist_ok=True)
             width, height = self._spec.camera_sizes[camera]
+            spec = self._spec
             self._videos[camera] = VideoWriter(
-                path, width=width, height=height, fps=self._spec.fps, codec=self._spec.codec
+                path, width=width, height=height, fps=spec.fps, codec=spec.codec, rate_factor=spec.rate_factor
             )
         return self._videos[camera]
 

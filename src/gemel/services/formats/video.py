@@ -152,7 +152,9 @@ class VideoReader:
 class VideoWriter:
     """Frames into one mp4 file, at given times, in H.264 or AV1."""
 
-    def __init__(self, path: Path, *, width: int, height: int, fps: float, codec: str = "h264") -> None:
+    def __init__(
+        self, path: Path, *, width: int, height: int, fps: float, codec: str = "h264", rate_factor: int = 0
+    ) -> None:
         import av
 
         if codec not in ENCODER_FROM_CODEC:
@@ -164,7 +166,7 @@ class VideoWriter:
         stream: Any = self._container.add_stream(ENCODER_FROM_CODEC[codec], rate=rate)
         stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
         stream.codec_context.time_base = _TIME_BASE
-        stream.codec_context.options = _encoder_options(codec)
+        stream.codec_context.options = _encoder_options(codec, rate_factor)
         os.environ.setdefault("SVT_LOG", "1")  # else the AV1 encoder prints its settings on every file
         stream.codec_context.thread_count = 1  # the same bytes on every machine
         self._stream = stream
@@ -196,10 +198,10 @@ class VideoWriter:
         self._container.mux(packets)
 
 
-def _encoder_options(codec: str) -> dict[str, str]:
+def _encoder_options(codec: str, rate_factor: int) -> dict[str, str]:
     if codec == "av1":
-        return {"crf": "30", "g": "2", "preset": "10", "svtav1-params": "lp=1"}  # LeRobot's defaults
-    return {"crf": "20", "g": "10", "preset": "fast", "bf": "0"}
+        return {"crf": str(rate_factor or 30), "g": "2", "preset": "10", "svtav1-params": "lp=1"}  # LeRobot's defaults
+    return {"crf": str(rate_factor or 20), "g": "10", "preset": "fast", "bf": "0"}
 
 
 def _av_errors() -> tuple[type[Exception], ...]:
