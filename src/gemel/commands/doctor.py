@@ -94,12 +94,17 @@ def _disk() -> Check:
 
 
 def _gpu() -> Check:
+    name = gpu_name()
+    return Check("gpu", "ok", name) if name else Check("gpu", "note", "none", "none needed: the CPU path is complete")
+
+
+def gpu_name() -> str:
+    """Name and memory of the NVIDIA GPU, or nothing."""
     tool = shutil.which("nvidia-smi")
     if tool is None:
-        return Check("gpu", "note", "no NVIDIA driver", "none needed: the CPU path is complete")
-    query = subprocess.run([tool, "--query-gpu=name,memory.total", "--format=csv,noheader"],
-                           capture_output=True, text=True, check=False)  # fmt: skip
-    return Check("gpu", "ok" if query.returncode == 0 else "note", query.stdout.strip() or query.stderr.strip())
+        return ""
+    query = [tool, "--query-gpu=name,memory.total", "--format=csv,noheader"]
+    return subprocess.run(query, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def _graphics() -> Check:
