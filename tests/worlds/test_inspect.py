@@ -16,11 +16,11 @@ FLAWLESS = Imperfections.none()
 CODES = {"gaps": "dropped-samples", "offset": "camera-offset", "lag": "action-lag"}
 
 
-def _inspected(folder: Path, imperfections: Imperfections, *, size: tuple[int, int]) -> Inspection:
+def _inspected(folder: Path, imperfections: Imperfections, *, size: tuple[int, int], episodes: int = 6) -> Inspection:
     config = WorldConfig(
         "push-t", seed=3, size=size, sample_count=2 if size[0] < 90 else 4, imperfections=imperfections
     )
-    record_world(config, folder, RecordPlan(episodes=3, seconds=6.0))
+    record_world(config, folder, RecordPlan(episodes=episodes))
     return inspect(open_source(folder), InspectConfig(), robot_joints=None)
 
 
@@ -50,7 +50,7 @@ def test_late_cameras_are_found(tmp_path: Path) -> None:
 def test_lag_and_gaps_are_found(tmp_path: Path) -> None:
     """An actuator lag of 0.1 s is measured to 25 ms, and lost samples are counted, when both are on."""
     imperfections = replace(FLAWLESS, actuator_lag_s=0.1, dropped_frames=0.04)
-    inspection = _inspected(tmp_path / "set", imperfections, size=(32, 24))
+    inspection = _inspected(tmp_path / "set", imperfections, size=(32, 24), episodes=3)
     lag = next(finding for finding in inspection.findings if finding.code == CODES["lag"])
     assert lag.value == pytest.approx(0.1, abs=0.025)
     assert CODES["gaps"] in _codes(inspection)

@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from gemel.artifacts.task import Task
 from gemel.errors import GemelError
-from gemel.geometry import SE3
+from gemel.geometry import SE3, bounds
 from gemel.services.policy import InitialCondition, Observation, Policy, PolicySpec
 from gemel.services.tasks import get_object, get_task
 from gemel.worlds.control import JointControl
@@ -50,7 +50,7 @@ class ScanOperator:
     def __init__(self, world: World, rng: np.random.Generator, *, step_count: int) -> None:
         self._world = world
         place = np.array([*scan_place(world), world.scenario.model.rest_height])
-        sweep = _ONE_ARM if len(world.machine.arms) == 1 else _EACH_OF_TWO
+        sweep = _sweep(world)
         self.readings = np.tile(world.machine.home, (step_count, 1))
         for arm in world.machine.arms:
             views = scan_views(place, arm, sweep, step_count, rng)
@@ -127,6 +127,15 @@ def scan_condition(world: World, operator: ScanOperator) -> InitialCondition:
     joints = zip(world.machine.joint_names, operator.readings[0], strict=True)
     start = {f"joint/{name}": float(value) for name, value in joints}
     return {"object/x": x, "object/y": y, "object/yaw": float(turn), **start}
+
+
+def _sweep(world: World) -> Sweep:
+    """Nearer to small objects, as far as the pusher in front of the camera allows."""
+    if len(world.machine.arms) > 1:
+        return _EACH_OF_TWO
+    low, high = bounds(world.scenario.model.vertices, world.scenario.model.faces)
+    across = float(np.linalg.norm((high - low)[:2]))
+    return replace(_ONE_ARM, radius_m=float(np.clip(0.18 + 0.5 * across, 0.22, _ONE_ARM.radius_m)))
 
 
 def _solve(world: World, arm: Arm, views: list[SE3]) -> Float[np.ndarray, "view joint"]:
