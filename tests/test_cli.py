@@ -1,7 +1,7 @@
 import json
+import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -9,6 +9,7 @@ import pytest
 from gemel.cli import main
 from gemel.worlds.waving_arm import WavingArm, write_log
 
+COMMANDS = ("demo", "doctor", "inspect", "new", "run", "status", "audit", "gc", "world", "bench")
 HEAVY = ("torch", "mujoco", "numba", "pyarrow", "av", "numpy")
 
 
@@ -19,18 +20,23 @@ def test_importing_gemel_loads_nothing_heavy() -> None:
 
 
 def test_help_answers_in_half_a_second() -> None:
-    """`gemel --help` loads no heavy package either; best of three, as a process of its own."""
+    """`gemel --help` takes less than 0.5 s of processor time, start-up included, however busy the machine is."""
     seconds = []
     for _ in range(3):
-        start = time.perf_counter()
-        text = subprocess.check_output([sys.executable, "-m", "gemel", "--help"], text=True)
-        seconds.append(time.perf_counter() - start)
+        process = subprocess.Popen([sys.executable, "-m", "gemel", "--help"], stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        text = process.stdout.read().decode()
+        _, status, usage = os.wait4(process.pid, 0)
+        assert status == 0
+        seconds.append(usage.ru_utime + usage.ru_stime)
     assert min(seconds) < 0.5
-    for command in ("demo", "doctor", "inspect", "new", "run", "status", "audit", "gc", "bench"):
+    for command in COMMANDS:
         assert command in text
 
 
-@pytest.mark.parametrize("command", ["demo", "doctor", "inspect", "new", "run", "status", "audit", "gc", "bench"])
+@pytest.mark.parametrize(
+    "command", ["demo", "doctor", "inspect", "new", "run", "status", "audit", "gc", "world", "bench"]
+)
 def test_every_command_has_help_for_every_option(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """`gemel COMMAND --help` exits with 0 and explains itself."""
     with pytest.raises(SystemExit) as caught:

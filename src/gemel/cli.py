@@ -44,6 +44,7 @@ def _commands() -> dict[str, Callable[..., Any]]:
     from gemel.commands.inspect import Inspect
     from gemel.commands.new import New
     from gemel.commands.run import Gc, Run, Status
+    from gemel.commands.world import World
 
     return {
         "demo": Demo,
@@ -54,6 +55,7 @@ def _commands() -> dict[str, Callable[..., Any]]:
         "status": Status,
         "audit": Audit,
         "gc": Gc,
+        "world": World,
         "bench": Bench,
     }
 

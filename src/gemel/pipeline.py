@@ -21,7 +21,7 @@ from gemel.errors import ConfigError, choices_text
 from gemel.project import Project
 from gemel.services.formats.frames import CaptureFrames
 from gemel.services.formats.robot_model import read_robot_model
-from gemel.services.formats.source import Source, open_source
+from gemel.services.formats.source import Source, open_source, robot_model_path
 from gemel.stages.ingest.stage import ingest
 from gemel.stages.split.stage import split
 from gemel.store.address import hash_json
@@ -101,9 +101,7 @@ class Run:
     @cached_property
     def robot(self) -> RobotModel | None:
         """The robot's description: the project's, else the one that came with the log."""
-        path = self.project.robot_model
-        if path is None and self.source.layout.robot_model:
-            path = self.source.root / self.source.layout.robot_model
+        path = robot_model_path(self.source, self.project.robot_model)
         return read_robot_model(path, self.store) if path else None
 
     def get(self, stage: str, kind: type[T]) -> T:

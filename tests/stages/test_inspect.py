@@ -119,9 +119,9 @@ def test_a_camera_that_hangs_while_the_robot_moves_is_frozen(tmp_path: Path) -> 
 
 def test_frames_that_the_recorder_filled_in_are_counted(tmp_path: Path) -> None:
     """Every fifth frame repeats the one before it while the scene slides by."""
-    shown = [i - 1 if i % 5 == 4 else i for i in range(40)]
+    shown = [i - 1 if i % 5 == 4 else i for i in range(41)]
     images = [np.roll(_TEXTURE, 3 * i, axis=1)[:72, :96] for i in shown]
-    state = np.stack([np.arange(40.0), np.arange(40.0)], axis=1)
+    state = np.stack([np.arange(41.0), np.arange(41.0)], axis=1)
     result = _still_log(tmp_path, images, state)
     repeated = next(f for f in result.findings if f.code == "duplicated-frames")
     assert repeated.value == 8.0

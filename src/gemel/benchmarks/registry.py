@@ -11,4 +11,16 @@ def _ingest() -> Callable[..., Result]:
     return bench_ingest
 
 
-BENCHMARKS: dict[str, Callable[[], Callable[..., Result]]] = {"ingest": _ingest}
+def _splat() -> Callable[..., Result]:
+    from gemel.benchmarks.splat import bench_splat
+
+    return bench_splat
+
+
+def _world() -> Callable[..., Result]:
+    from gemel.benchmarks.world import bench_world
+
+    return bench_world
+
+
+BENCHMARKS: dict[str, Callable[[], Callable[..., Result]]] = {"ingest": _ingest, "splat": _splat, "world": _world}

@@ -19,7 +19,7 @@ class Bench:
     """Reproduce a figure: prints a table and, with --json, writes figures, rows, machine, date and commit."""
 
     name: Annotated[str, tyro.conf.Positional]
-    """Which benchmark: ingest."""
+    """Which benchmark: ingest, splat, world."""
     json: Path | None = None
     """Write the result to this file, or `--json` alone for the screen."""
     quick: bool = False
@@ -74,7 +74,7 @@ def _commit() -> str:
 
 
 def _machine() -> dict[str, Any]:
-    from gemel.commands.doctor import processor_name
+    from gemel.commands.doctor import gpu_name, processor_name
 
     memory_gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return {
@@ -83,4 +83,5 @@ def _machine() -> dict[str, Any]:
         "memory_gib": round(memory_gib, 1),
         "python": platform.python_version(),
         "system": platform.system(),
+        "gpu": gpu_name() or "none",
     }

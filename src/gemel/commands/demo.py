@@ -1,5 +1,6 @@
 """`gemel demo`: the loop as far as it exists, on a small capture."""
 
+import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,6 +8,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gemel.project import Project
+
+_SAMPLE = Path(__file__).parents[1] / "samples" / "push_t"
+"""Recorded by `gemel world push-t`: one scan and 14 trials (docs/worlds.md)."""
 
 
 @dataclass(frozen=True)
@@ -23,13 +27,11 @@ class Demo:
         from gemel.commands.new import New
         from gemel.commands.run import Run, Status
         from gemel.project import open_project
-        from gemel.worlds.waving_arm import WavingArm, write_log
 
         folder = self.out or Path(tempfile.mkdtemp(prefix="gemel-demo-"))
         log, project = folder / "log", folder / "project"
-        world = WavingArm(has_sidecar=True, camera_delay_s=0.12, dropped_samples=2)
-        _heading("1. A robot's log (a waving arm, written as a LeRobot v3.0 dataset)")
-        write_log(log, world)
+        _heading(f"1. A robot's log: the bundled capture of a push-t world, copied to {log}")
+        shutil.copytree(_SAMPLE, log)
         _heading(f"2. What is in it, and what is wrong with it: gemel inspect {log}")
         Inspect(log).run()
         _heading(f"3. A project: gemel new {project} --capture {log}")

@@ -13,6 +13,8 @@ _EXTRAS = {
     "core": ("numpy", "pyarrow", "av", "tyro", "rich", "jaxtyping"),
     "sim": ("mujoco", "scipy"),
     "fit": ("torch", "numba"),
+    "usd": ("usd-core",),
+    "worlds": ("mitsuba",),
 }
 
 
@@ -38,7 +40,17 @@ class Doctor:
         """Check and show; exit code 1 when the core is not usable."""
         from gemel.commands.screen import print_table, write_json
 
-        checks = [_python(), _processor(), _memory(), _disk(), _gpu(), _graphics(), *_codecs(), *_packages()]
+        checks = [
+            _python(),
+            _processor(),
+            _memory(),
+            _disk(),
+            _gpu(),
+            _graphics(),
+            *_codecs(),
+            *_packages(),
+            *_renderers(),
+        ]
         if self.json is not None:
             write_json([asdict(check) for check in checks], self.json)
         if self.json is None or str(self.json) != "-":
@@ -82,12 +94,17 @@ def _disk() -> Check:
 
 
 def _gpu() -> Check:
+    name = gpu_name()
+    return Check("gpu", "ok", name) if name else Check("gpu", "note", "none", "none needed: the CPU path is complete")
+
+
+def gpu_name() -> str:
+    """Name and memory of the NVIDIA GPU, or nothing."""
     tool = shutil.which("nvidia-smi")
     if tool is None:
-        return Check("gpu", "note", "no NVIDIA driver", "none needed: the CPU path is complete")
-    query = subprocess.run([tool, "--query-gpu=name,memory.total", "--format=csv,noheader"],
-                           capture_output=True, text=True, check=False)  # fmt: skip
-    return Check("gpu", "ok" if query.returncode == 0 else "note", query.stdout.strip() or query.stderr.strip())
+        return ""
+    query = [tool, "--query-gpu=name,memory.total", "--format=csv,noheader"]
+    return subprocess.run(query, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def _graphics() -> Check:
@@ -123,3 +140,19 @@ def _packages() -> list[Check]:
                 remedy = "pip install gemel" if extra == "core" else f"pip install 'gemel[{extra}]'"
                 checks.append(Check(f"{extra} {package}", "missing", "not installed", remedy))
     return checks
+
+
+def _renderers() -> list[Check]:
+    """Which splat renderers work here, and which one `auto` takes."""
+    from gemel.services.render.renderer import usable_backends
+
+    obstacles = usable_backends()
+    chosen = next((name for name in ("cuda", "cpu") if not obstacles[name]), None)
+    return [
+        Check(
+            f"renderer {name}",
+            "note" if obstacle else "ok",
+            obstacle or ("the default here" if name == chosen else "usable"),
+        )
+        for name, obstacle in obstacles.items()
+    ]

@@ -30,11 +30,12 @@ class Inspect:
         """Inspect and show."""
         from gemel.commands.screen import progress_bar, write_json
         from gemel.services.formats.robot_model import compile_robot, robot_joints
-        from gemel.services.formats.source import open_source
+        from gemel.services.formats.source import open_source, robot_model_path
         from gemel.stages.ingest.inspect import InspectConfig, inspect
 
-        joints = None if self.robot is None else robot_joints(compile_robot(self.robot))
         source = open_source(self.source)
+        model = robot_model_path(source, self.robot)
+        joints = None if model is None else robot_joints(compile_robot(model))
         with progress_bar(f"inspecting {source.root.name}") as on_progress:
             result = inspect(source, InspectConfig(), robot_joints=joints, on_progress=on_progress)
         if self.json is not None:

@@ -38,12 +38,13 @@ class New:
         from gemel.commands.new_project import check_new_folder, write_project
         from gemel.commands.screen import console, progress_bar
         from gemel.services.formats.robot_model import compile_robot, robot_joints
-        from gemel.services.formats.source import open_source
+        from gemel.services.formats.source import open_source, robot_model_path
         from gemel.stages.ingest.inspect import InspectConfig, inspect
 
         check_new_folder(self.folder)
-        joints = None if self.robot is None else robot_joints(compile_robot(self.robot))
         source = open_source(self.capture)
+        model = robot_model_path(source, self.robot)
+        joints = None if model is None else robot_joints(compile_robot(model))
         with progress_bar(f"looking at {source.root.name}") as on_progress:
             found = inspect(source, InspectConfig(), robot_joints=joints, on_progress=on_progress)
         units = self._units(found)

@@ -127,13 +127,14 @@ def _wrist(
 
 
 def _slide(table: UInt8[np.ndarray, "H W 3"], down_px: float, right_px: float) -> UInt8[np.ndarray, "h w 3"]:
-    """The table moved by a part of a pixel, too, so that slow motion shows."""
-    image = table.astype(np.float64)
-    for axis, shift in ((0, down_px), (1, right_px)):
-        whole = int(np.floor(shift))
-        part = shift - whole
-        image = (1.0 - part) * np.roll(image, whole, axis) + part * np.roll(image, whole + 1, axis)
-    return image[:_HEIGHT, :_WIDTH].astype(np.uint8)
+    """The table moved by a part of a pixel, too, so that slow motion shows; its edges are joined."""
+    whole = np.floor([down_px, right_px]).astype(int)
+    down, right = np.array([down_px, right_px]) - whole
+    rows = np.arange(-1, _HEIGHT) - whole[0]
+    columns = np.arange(-1, _WIDTH) - whole[1]
+    seen = table[np.ix_(rows % table.shape[0], columns % table.shape[1])].astype(np.float32)
+    seen = (1.0 - down) * seen[1:] + down * seen[:-1]
+    return ((1.0 - right) * seen[:, 1:] + right * seen[:, :-1]).astype(np.uint8)
 
 
 def _distance_to_segment(

@@ -12,7 +12,7 @@ from gemel.artifacts.capture import EpisodeKind
 from gemel.artifacts.finding import Finding
 from gemel.errors import GemelError, SourceError
 from gemel.geometry import SE3, Fisheye, OpenCV, Pinhole
-from gemel.services.formats.image_file import encode_png
+from gemel.services.formats.image_file import encode_png, read_image
 from gemel.services.formats.raw_images import raw_images
 from gemel.services.formats.source import RawEpisode, RawImages, open_source
 
@@ -86,7 +86,7 @@ def test_dtu_reprojects_like_its_own_matrices(shared_data: Path) -> None:
 
 
 def test_dtu_images_and_masks(shared_data: Path) -> None:
-    """49 views of one scan, each with a mask of its own; the objects' projected centre lies inside every mask."""
+    """49 views of one scan, each with a mask of its own that covers a part of the picture."""
     root = shared_data / "dtu_scan24"
     episode = _episode(root)
     (stream,) = episode.streams
@@ -95,6 +95,8 @@ def test_dtu_images_and_masks(shared_data: Path) -> None:
     assert len(stream.paths) == len(stream.mask_paths) == 49
     _, image = next(raw_images(root, stream, episode.times_s, [48]))
     assert image.shape == (300, 400, 3)
+    mask = read_image(root / stream.mask_paths[48], grey=True)
+    assert 0.05 < (mask > 0).mean() < 0.95
     files = open_source(root).files()
     assert len(files) == 1 + 49 + 49
 

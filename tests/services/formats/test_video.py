@@ -119,6 +119,29 @@ def test_reading_holds_a_frame_or_two(tmp_path: Path) -> None:
     assert peak - before < 40 * WIDTH * HEIGHT * 3, f"{peak - before} bytes for frames of {WIDTH * HEIGHT * 3}"
 
 
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's /proc to measure memory")
+def test_the_decoder_holds_no_more_either(tmp_path: Path) -> None:
+    """Resident memory stays flat over a video that would take 90 MB decoded."""
+    path = tmp_path / "large.mp4"
+    writer = VideoWriter(path, width=640, height=480, fps=FPS)
+    for number in range(200):
+        writer.add(np.full((480, 640, 3), number, dtype=np.uint8), number / FPS)
+    writer.close()
+    with VideoReader(path) as reader:
+        reader.frame_at(0.0)
+        before = _resident_bytes()
+        largest = 0
+        for number in range(200):
+            reader.frame_at(number / FPS)
+            largest = max(largest, _resident_bytes())
+    assert largest - before < 40e6
+
+
+def _resident_bytes() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * 4096
+
+
 def test_a_cut_off_file_is_told_from_a_whole_one(video: Path, tmp_path: Path) -> None:
     """Cut anywhere, the header is refused."""
     data = video.read_bytes()

@@ -81,9 +81,13 @@ class CaptureFrames:
         """The logged mask of a frame, where there is one."""
         self._grant(episode_id, f"masks/{camera}")
         _check_step(self._record(episode_id), step)
-        paths = self._table(episode_id).get(f"mask/{camera}")
-        path = "" if paths is None else str(paths[step])
-        return read_image(inside(self._root, path), grey=True) if path else None
+        table = self._table(episode_id)
+        paths = table.get(f"mask/{camera}")
+        if paths is None or not paths[step]:
+            return None
+        path = inside(self._root, str(paths[step]))
+        self._check(path, str(table[f"mask_sha256/{camera}"][step]))
+        return read_image(path, grey=True)
 
     def close(self) -> None:
         """Close the videos that are open."""

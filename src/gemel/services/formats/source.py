@@ -17,6 +17,7 @@ from gemel.artifacts.finding import Finding
 from gemel.errors import SourceError
 from gemel.geometry import SE3
 from gemel.services.formats.calibration import JointScale
+from gemel.services.formats.paths import inside
 
 OnFinding = Callable[[Finding], None]
 
@@ -132,3 +133,10 @@ def open_source(path: Path) -> Source:
         f"{path} is not a log that Gemel can read. It looked for: {_FORMAT_NAMES}.",
         remedy="point at the folder that holds meta/info.json, transforms.json or capture.toml",
     )
+
+
+def robot_model_path(source: Source, given: Path | None) -> Path | None:
+    """The robot's description: the one that the user gave, else the one that came with the log, else None."""
+    if given is not None or not source.layout.robot_model:
+        return given
+    return inside(source.root, source.layout.robot_model)

@@ -4,6 +4,7 @@ Reading holds two decoded frames at most, whatever the length of the file.
 """
 
 import math
+import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -166,6 +167,7 @@ class VideoWriter:
         stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
         stream.codec_context.time_base = _TIME_BASE
         stream.codec_context.options = _encoder_options(codec, rate_factor)
+        os.environ.setdefault("SVT_LOG", "1")  # else the AV1 encoder prints its settings on every file
         stream.codec_context.thread_count = 1  # the same bytes on every machine
         self._stream = stream
         self.size_bytes = 0

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Bool, Float, UInt8
+from jaxtyping import Float, UInt8
 
 from gemel.artifacts.finding import Finding, Severity
 
@@ -20,7 +20,9 @@ _STILL = 1.0
 _LIVE = 0.05
 """Median change from frame to frame that the noise of a live sensor leaves, even after compression."""
 _MOVING = 0.35
-"""Median change from frame to frame above which a scene moves."""
+"""Change from frame to frame above which a scene moves."""
+_LONGEST_FILL = 3
+"""So many frames in a row may be filled in; longer stretches are gaps of another kind."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +51,6 @@ class CameraLook:
     """Frames from all over the log."""
     windows: list[list[FrameLook]] = field(default_factory=list)
     """Runs of consecutive frames where the robot moves."""
-    motions: list[Float[np.ndarray, " interval"]] = field(default_factory=list)
-    """How far the robot moved between the frames of each run, as a part of its range in the log."""
 
 
 def look_at(image: UInt8[np.ndarray, "h w 3"], *, episode: str, step: int, time_s: float) -> FrameLook:
@@ -141,14 +141,11 @@ def _frozen(look: CameraLook, robot_moves: bool) -> Finding | None:
 
 
 def _repeated(look: CameraLook) -> Finding | None:
-    """Consecutive frames that are the same although the robot moved between them and the others change."""
+    """Frames that repeat the one before them and are made up for by a jump: the recorder filled in."""
     count, total, first = 0, 0, None
-    for window, motion in zip(look.windows, look.motions, strict=True):
+    for window in look.windows:
         steps = np.array([change(a, b) for a, b in pairwise(window)])
-        moving = float(np.median(steps)) if len(steps) else 0.0
-        if moving < _MOVING:
-            continue
-        repeats = np.flatnonzero((steps < 0.02 * moving) & _keeps_moving(motion))
+        repeats = _filled_in(steps)
         total += len(steps)
         count += len(repeats)
         if first is None and len(repeats):
@@ -163,11 +160,22 @@ def _repeated(look: CameraLook) -> Finding | None:
     )  # fmt: skip
 
 
-def _keeps_moving(motion: Float[np.ndarray, " interval"]) -> Bool[np.ndarray, " interval"]:
-    """Where the robot moved in the interval before, during and after: a camera's delay does not matter then."""
-    padded = np.pad(motion, 1, mode="edge")
-    least = np.minimum(np.minimum(padded[:-2], padded[1:-1]), padded[2:])
-    return least >= 0.5 * np.median(motion)
+def _filled_in(steps: Float[np.ndarray, " interval"]) -> list[int]:
+    """Intervals without change inside motion: moving before, and a jump of more than the usual step after.
+
+    A robot that pauses also gives frames without change, but then it starts again slowly.
+    """
+    moving = steps[steps >= _MOVING]
+    usual = float(np.median(moving)) if len(moving) else np.inf
+    found: list[int] = []
+    for start in range(1, len(steps) - 1):
+        end = start
+        while end < len(steps) - 1 and steps[end] < 0.02 * usual and end - start < _LONGEST_FILL:
+            end += 1
+        is_run = end > start and steps[start - 1] >= 0.5 * usual
+        if is_run and steps[end] >= 1.2 * usual:
+            found += range(start, end)
+    return found
 
 
 def _finding(

@@ -168,10 +168,7 @@ class _Sample:
         if raw.id in self.moving:
             steps = _window_steps(raw, self._scale, self._config.window_frames)
             frames = _frames(self._source, raw, camera, steps)
-            moved = np.abs(np.diff(raw.state[[f.step for f in frames]], axis=0) / _nonzero(self._scale))
             look.windows.append(frames)
-            # The median joint, so that a gripper opening out of sight does not count as motion.
-            look.motions.append(np.median(moved, axis=1) if moved.size else np.zeros(len(moved)))
             offset = self._offset(raw, frames)
             self._offsets[camera] += [offset] if offset else []
 
@@ -216,10 +213,6 @@ def _max_shift(numbers: _Numbers, config: InspectConfig) -> float:
     """Largest shift to look for: the configured one, less where episodes are short."""
     durations = [summary.duration_s for summary in numbers.summaries if summary.motion > 0]
     return min(config.max_shift_s, 0.2 * float(np.median(durations))) if durations else config.max_shift_s
-
-
-def _nonzero(scale: Float[np.ndarray, " joint"]) -> Float[np.ndarray, " joint"]:
-    return np.where(scale > 0, scale, np.inf)
 
 
 def _frames(source: Source, raw: RawEpisode, camera: str, steps: list[int]) -> list[FrameLook]:

@@ -53,7 +53,7 @@ def check_joints(
     robot_joints: tuple[RobotJoint, ...] | None,
 ) -> list[Finding]:
     """All findings about joints."""
-    if not layout.joint_names:
+    if not layout.joint_names or not np.isfinite(ranges.low).any():
         return []
     findings = _motion_findings(layout, ranges) + _unit_findings(units)
     if robot_joints is None:

@@ -12,6 +12,8 @@ from gemel.artifacts.inspection import Estimate
 from gemel.services.formats.source import RawEpisode, SourceLayout
 from gemel.stages.ingest.motion import Shift, Window, joint_velocity, window
 
+_STUDENT_95 = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36}
+"""97.5 % quantile of Student's t by degrees of freedom: few windows estimate their own spread badly."""
 _NOTICEABLE_PERIODS = 0.4
 """Shifts below this part of a sampling period cannot be told from the sampling itself."""
 
@@ -81,5 +83,8 @@ def _are_targets(raw: RawEpisode, layout: SourceLayout) -> bool:
 
 
 def _is_noticeable(shift: Shift, period_s: float) -> bool:
-    sigma = 0.0 if np.isnan(shift.sigma_s) else shift.sigma_s
-    return abs(shift.seconds) > max(_NOTICEABLE_PERIODS * period_s, 2.0 * sigma)
+    """Larger than the sampling can hide and than chance explains (95 %); one window alone proves nothing."""
+    if np.isnan(shift.sigma_s):
+        return False
+    factor = _STUDENT_95.get(shift.window_count - 1, 2.0)
+    return abs(shift.seconds) > max(_NOTICEABLE_PERIODS * period_s, factor * shift.sigma_s)

@@ -257,6 +257,7 @@ def _table(
         table[f"image_sha256/{stream.camera}"] = np.array([hash_from_file.get(p, "") for p in stream.paths])
         if stream.mask_paths:
             table[f"mask/{stream.camera}"] = np.array(stream.mask_paths)
+            table[f"mask_sha256/{stream.camera}"] = np.array([hash_from_file.get(p, "") for p in stream.mask_paths])
     return table
 
 
