@@ -41,7 +41,9 @@ from gemel.stages.ingest.config import IngestConfig
 
 OnProgress = Callable[[float], None]
 AS_LOGGED = "as logged"
-_EPISODES_IN_FLIGHT = 4
+_WRITERS = 8
+"""Threads that store episodes: they mostly wait for the disk, which serves several waiting at once."""
+_EPISODES_IN_FLIGHT = 16
 
 
 @dataclass(frozen=True)
@@ -125,12 +127,12 @@ def _take_in(
     blobs: Blobs,
     on_progress: OnProgress,
 ) -> tuple[list[EpisodeRecord], list[EpisodeClock]]:
-    """Store each episode; two are written at a time, and never more than a few are in memory."""
+    """Store each episode; several are written at a time, and never more than sixteen are in memory."""
     total = max(source.episode_count(), 1)
     records: list[EpisodeRecord] = []
     clocks: list[EpisodeClock] = []
     pending: deque[Future[EpisodeRecord]] = deque()
-    with ThreadPoolExecutor(max_workers=2) as pool:
+    with ThreadPoolExecutor(max_workers=_WRITERS) as pool:
         for raw in source.episodes(lambda finding: None):
             clocks.append(episode_clock(raw.times_s))
             pending.append(pool.submit(_record, raw, conversion, config, source.root, hash_from_file, blobs))
