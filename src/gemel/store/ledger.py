@@ -67,10 +67,7 @@ class Ledger:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._db = sqlite3.connect(path, timeout=_BUSY_TIMEOUT_S, isolation_level=None)
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=FULL")
-            self._db.executescript(_SCHEMA)
+            self._db = _open_database(path)
         except sqlite3.DatabaseError as error:
             raise StoreError(
                 f"The ledger {path} cannot be opened: {error}.",
@@ -174,6 +171,26 @@ class Ledger:
             [at, kind, text, previous, digest],
         )
         return Entry(int(cursor.lastrowid or 0), at, kind, body, previous, digest)
+
+
+def _open_database(path: Path) -> sqlite3.Connection:
+    """Open and prepare the database; several processes may make it at once.
+
+    SQLite does not wait for others while it changes to WAL mode, so a busy answer is asked again here.
+    """
+    give_up_at = time.monotonic() + _BUSY_TIMEOUT_S
+    while True:
+        db = sqlite3.connect(path, timeout=_BUSY_TIMEOUT_S, isolation_level=None)
+        try:
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute("PRAGMA synchronous=FULL")
+            db.executescript(_SCHEMA)
+            return db
+        except sqlite3.OperationalError as error:
+            db.close()
+            if "locked" not in str(error) or time.monotonic() > give_up_at:
+                raise
+            time.sleep(0.02)
 
 
 def _entry_hash(at: str, kind: str, body: str, previous: str) -> str:
