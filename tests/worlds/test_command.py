@@ -9,6 +9,8 @@ from gemel.errors import ConfigError
 from gemel.services.formats.source import open_source
 from gemel.worlds.truth import truth_folder
 
+pytestmark = pytest.mark.slow  # it records: seconds for every capture
+
 
 def test_sizes_are_two_even_numbers() -> None:
     """`WxH`, even and not tiny; anything else is refused with an example."""

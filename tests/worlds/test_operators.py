@@ -13,6 +13,8 @@ from gemel.worlds.scenario import World, WorldConfig
 from gemel.worlds.simulate import EpisodeJob, simulate_episode
 from gemel.worlds.world_robot import WorldRobot
 
+pytestmark = pytest.mark.slow  # it records: seconds for every capture
+
 
 def test_pushing_brings_the_block_nearer_and_differs_between_episodes() -> None:
     """Most episodes end nearer to the goal than they began; no two command the same; all of them pause."""

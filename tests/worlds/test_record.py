@@ -15,6 +15,8 @@ from gemel.worlds.scenario import World, WorldConfig
 from gemel.worlds.truth import read_truth, truth_folder
 from recorded_worlds import Recorded
 
+pytestmark = pytest.mark.slow  # it records: seconds for every capture
+
 
 def _bytes(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
