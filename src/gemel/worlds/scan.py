@@ -14,12 +14,11 @@ from gemel.artifacts.task import Task
 from gemel.errors import GemelError
 from gemel.geometry import SE3, bounds
 from gemel.services.policy import InitialCondition, Observation, Policy, PolicySpec
-from gemel.services.tasks import get_object, get_task
-from gemel.worlds.control import JointControl
+from gemel.services.tasks import get_task
 from gemel.worlds.hidden import Stream, stream_rng
 from gemel.worlds.kinematics import FREE_ROLL
 from gemel.worlds.machine import Arm, push_machine
-from gemel.worlds.scenario import Scenario, World
+from gemel.worlds.scenario import Scenario, World, joint_scenario
 
 Joints = Float[np.ndarray, " joint"]
 _SWINGS = 3.0
@@ -166,12 +165,4 @@ def _operator(world: World, episode: int, rng: np.random.Generator) -> Policy:
 
 def scenario(object_name: str = "") -> Scenario:
     """A world that is only looked at."""
-    task, machine = get_task("scan"), push_machine()
-    return Scenario(
-        task=task,
-        machine=machine,
-        model=get_object(object_name or "t_block"),
-        action_names=machine.joint_names,
-        make_control=JointControl,
-        make_operator=_operator,
-    )
+    return joint_scenario("scan", push_machine(), _operator, object_name=object_name)
