@@ -42,20 +42,36 @@ def _windows(
     return found
 
 
-def _findings(seed: int, offsets_s: dict[str, float], **settings: float) -> list[Finding]:
-    return camera_timing(_windows(seed, offsets_s, **settings), PERIOD_S)[1]  # type: ignore[arg-type]
+def _findings(seed: int, offsets_s: dict[str, float], *, noise: float, episodes: int = 6) -> list[Finding]:
+    return camera_timing(_windows(seed, offsets_s, noise=noise, episodes=episodes), PERIOD_S)[1]
 
 
-@pytest.mark.parametrize("noise", [0.5, 1.0, 2.0])
-def test_cameras_in_time_are_left_alone(noise: float) -> None:
-    """Of 100 logs of three punctual cameras at most five get any complaint, however noisy the pictures are."""
-    accused = sum(bool(_findings(seed, dict.fromkeys(CAMERAS, 0.0), noise=noise)) for seed in range(100))
-    assert accused <= 5
+@pytest.mark.slow
+def test_cameras_in_time_are_left_alone() -> None:
+    """Of 150 logs of three punctual cameras, from noisy to hardly related pictures, at most 5 % get a complaint."""
+    punctual = dict.fromkeys(CAMERAS, 0.0)
+    accused = [bool(_findings(seed, punctual, noise=noise)) for noise in (1.0, 1.5, 2.0) for seed in range(50)]
+    assert sum(accused) <= 0.05 * len(accused)
 
 
-def test_cameras_that_are_late_together_are_found_and_timed() -> None:
-    """A shared delay of 0.15 s is reported in at least 90 of 100 logs, and every report is right to 0.05 s."""
-    logs = [_findings(seed, dict.fromkeys(CAMERAS, -0.15), noise=1.0) for seed in range(100)]
-    assert sum(bool(findings) for findings in logs) >= 90
+def test_late_cameras_are_found_and_timed() -> None:
+    """A delay of 0.15 s is reported in at least 38 of 40 logs, and 95 % of the reports are right to 0.05 s."""
+    logs = [_findings(seed, dict.fromkeys(CAMERAS, -0.15), noise=1.0) for seed in range(40)]
+    assert sum(bool(findings) for findings in logs) >= 38
     values = np.array([finding.value for findings in logs for finding in findings])
-    assert np.mean(np.abs(values + 0.15) < 0.05) > 0.95
+    assert np.mean(np.abs(values + 0.15) < 0.05) >= 0.95
+
+
+def test_three_episodes_prove_together_what_no_camera_proves_alone() -> None:
+    """In some short logs only the judgement of all cameras together is sure enough, and it is right to 0.05 s."""
+    logs = [_findings(seed, dict.fromkeys(CAMERAS, -0.15), noise=1.0, episodes=3) for seed in range(40)]
+    together = [findings[0] for findings in logs if [finding.stream for finding in findings] == ["cameras"]]
+    assert len(together) >= 2
+    assert all(finding.value == pytest.approx(-0.15, abs=0.05) for finding in together)
+
+
+def test_one_late_camera_is_not_everybody() -> None:
+    """Where one of three cameras is late, it is named alone."""
+    for seed in range(10):
+        findings = _findings(seed, {"front": -0.3, "side": 0.0, "wrist": 0.0}, noise=0.7)
+        assert {finding.stream for finding in findings} == {"front"}

@@ -19,7 +19,7 @@ _STUDENT_99_MANY = 3.36
 A log gets about five such judgements (cameras one by one and together, and the lag); with 1 % of chance in each, 95 %
 of sound logs get no complaint at all.
 """
-_NOTICEABLE_PERIODS = 0.4
+_NOTICEABLE_PERIODS = 0.5
 """Shifts below this part of a sampling period cannot be told from the sampling itself."""
 
 
