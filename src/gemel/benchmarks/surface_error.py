@@ -54,7 +54,7 @@ class Surface:
         _, at = self._tree.query(points, k=_CANDIDATES)
         faces = self._face[at]  # (n, k)
         corners = self.mesh[0][self.mesh[1][faces]]  # (n, k, 3, 3)
-        found = nearest_on_triangles(np.broadcast_to(points[:, None], faces.shape + (3,)), corners)
+        found = nearest_on_triangles(np.broadcast_to(points[:, None], (*faces.shape, 3)), corners)
         distances = np.linalg.norm(found - points[:, None], axis=-1)
         best = np.argmin(distances, axis=1)
         rows = np.arange(len(points))

@@ -54,9 +54,7 @@ def cap_hull(hull: Field, views: Views, settings: CapSettings = CapSettings()) -
     subset = views.subset([int(i) for i in chosen])
     is_usable = (subset.masks > 0.5) & ~subset.ignore
     grey = _fine_pattern(subset.images.mean(axis=-1, dtype=np.float32), is_usable)
-    samples = sample(
-        grey, is_usable, subset.Ts_camera_world, subset.intrinsics, hull.values, hull.low, hull.spacing
-    )
+    samples = sample(grey, is_usable, subset.Ts_camera_world, subset.intrinsics, hull.values, hull.low, hull.spacing)
     correlation = agreement(samples, settings.noise)
     top, bottom = _top_runs(hull.values)
     costs = _costs(correlation, top, bottom, settings) + settings.pin_cost * _pins_above(hull, views)

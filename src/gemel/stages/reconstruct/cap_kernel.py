@@ -69,7 +69,8 @@ def _patch(samples, i, j, k, v, noise, patch):  # type: ignore[no-untyped-def]
     nx, ny = samples.shape[:2]
     if np.isnan(samples[i, j, k, v]):
         return False
-    total, squares, count, at = 0.0, 0.0, 0, 0
+    total, squares = np.float32(0.0), np.float32(0.0)
+    count, at = 0, 0
     for di in range(-REACH, REACH + 1):
         for dj in range(-REACH, REACH + 1):
             value = np.float32(np.nan)

@@ -104,7 +104,7 @@ def draw(
     renderer: Renderer,
     dilation_px2: float,
 ) -> tuple[Tensor, Tensor]:
-    """Colours (h, w, 3), through the camera's response, and coverage (h, w) of the part of a view that a target shows."""
+    """Colours (h, w, 3), through the camera's response, and coverage (h, w) of what a target shows of a view."""
     means, covariances = place(state.vertices, state.binding, state.log_scale.exp())
     shift = torch.tensor([0.0, 0.0, target.left, target.top], device=intrinsics.device)
     images = renderer.render(

@@ -68,7 +68,7 @@ def _carve(
     rank = 1 + round(WRONG_PART * len(views))
     fewest = max(FEWEST_VIEWS, round(SEEN_PART * len(views)))
     poses = views.Ts_camera_world
-    values = vote(distances, views.ignore, poses, views.intrinsics, low, counts, spacing, rank, fewest)
+    values = vote(distances, views.ignore, poses, views.intrinsics, (low, counts, spacing), rank, fewest)
     if table_z is not None:
         heights = low[2] + spacing * np.arange(counts[2])
         values = np.maximum(values, (table_z - heights).astype(np.float32))

@@ -7,8 +7,12 @@ FAR = np.float32(1e3)
 
 
 @numba.njit(cache=True, nogil=True, fastmath=True)
-def vote(distances, ignore, Ts_camera_world, intrinsics, low, counts, spacing, rank, fewest):  # type: ignore[no-untyped-def]
-    """`rank`-th largest signed distance [m] over the views that see each grid point; FAR where `fewest` do not."""
+def vote(distances, ignore, Ts_camera_world, intrinsics, grid, rank, fewest):  # type: ignore[no-untyped-def]
+    """`rank`-th largest signed distance [m] over the views that see each grid point; FAR where `fewest` do not.
+
+    `grid` holds the first point, the numbers of points and their spacing.
+    """
+    low, counts, spacing = grid
     view_count, height, width = distances.shape
     values = np.empty((counts[0], counts[1], counts[2]), np.float32)
     largest = np.empty(rank, np.float32)

@@ -60,26 +60,25 @@ def _normal(a, b, c):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def _keeps_shape(fan, count, corners, vertices, place, left_out, longest):  # type: ignore[no-untyped-def]
-    """Whether faces of a fan stay turned as they are, and edges short, when its vertex moves to `place`."""
+def _cosine(first, second):  # type: ignore[no-untyped-def]
+    return np.dot(first, second) / np.sqrt(np.sum(first**2) * np.sum(second**2) + 1e-40)
+
+
+@numba.njit(cache=True, nogil=True)
+def _keeps_shape(fan, count, corners, vertices, place, ends, longest):  # type: ignore[no-untyped-def]
+    """Whether faces of a fan stay turned as they are, and edges short, when its vertex moves to `place`.
+
+    Faces with both ends of the collapsed edge go away and are not asked.
+    """
     for n in range(count):
-        h = fan[n]
-        b, c = corners[_next(h)], corners[_before(h)]
-        if b in left_out or c in left_out:
-            if (b in left_out) and (c in left_out):
-                continue
-            other = c if b in left_out else b
-            if np.sum((vertices[other] - place) ** 2) > longest**2:
-                return False
-            # A face that keeps one of the merged vertices is still checked unless it is one of the two removed.
-        before = _normal(vertices[corners[h]], vertices[b], vertices[c])
-        after = _normal(place, vertices[b], vertices[c])
-        if b in left_out or c in left_out:
-            continue
-        if np.sum((vertices[b] - place) ** 2) > longest**2:
+        b, c = corners[_next(fan[n])], corners[_before(fan[n])]
+        if b not in ends and np.sum((vertices[b] - place) ** 2) > longest**2:
             return False
-        size = np.sqrt(np.sum(before**2) * np.sum(after**2))
-        if np.dot(before, after) < 0.3 * size or np.sum(after**2) < 1e-30:
+        if b in ends or c in ends:
+            continue
+        before = _normal(vertices[corners[fan[n]]], vertices[b], vertices[c])
+        after = _normal(place, vertices[b], vertices[c])
+        if _cosine(before, after) < 0.3 or np.sum(after**2) < 1e-30:
             return False
     return True
 
@@ -182,11 +181,6 @@ def flip_for_valence(vertices, faces, valence):  # type: ignore[no-untyped-def]
         valence[d] += 1
         done += 1
     return done
-
-
-@numba.njit(cache=True, nogil=True)
-def _cosine(first, second):  # type: ignore[no-untyped-def]
-    return np.dot(first, second) / np.sqrt(np.sum(first**2) * np.sum(second**2) + 1e-40)
 
 
 @numba.njit(cache=True, nogil=True)

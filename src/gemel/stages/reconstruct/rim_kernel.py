@@ -47,9 +47,9 @@ def _thin_middle(eye, direction, values, low, spacing):  # type: ignore[no-untyp
     entry, leave, step = -1.0, -1.0, 0.5 * spacing
     along = start
     while along < end:
-        i = int(round((eye[0] + along * direction[0] - low[0]) / spacing))
-        j = int(round((eye[1] + along * direction[1] - low[1]) / spacing))
-        k = int(round((eye[2] + along * direction[2] - low[2]) / spacing))
+        i = round((eye[0] + along * direction[0] - low[0]) / spacing)
+        j = round((eye[1] + along * direction[1] - low[1]) / spacing)
+        k = round((eye[2] + along * direction[2] - low[2]) / spacing)
         is_in_grid = 0 <= i < values.shape[0] and 0 <= j < values.shape[1] and 0 <= k < values.shape[2]
         if is_in_grid and values[i, j, k] < 0.0:
             if entry < 0.0:
@@ -61,7 +61,7 @@ def _thin_middle(eye, direction, values, low, spacing):  # type: ignore[no-untyp
     if entry < 0.0:
         return -1, -1, -1
     middle = eye + 0.5 * (entry + leave) * direction
-    i = int(round((middle[0] - low[0]) / spacing))
-    j = int(round((middle[1] - low[1]) / spacing))
-    k = int(round((middle[2] - low[2]) / spacing))
+    i = round((middle[0] - low[0]) / spacing)
+    j = round((middle[1] - low[1]) / spacing)
+    k = round((middle[2] - low[2]) / spacing)
     return i, j, k
