@@ -9,7 +9,7 @@ from gemel.geometry import SE3, icosphere_mesh
 from gemel.services.render.cpu import RendererCpu
 from gemel.services.render.reference import RendererReference
 from gemel.services.render.renderer import RenderRequest
-from gemel.services.render.splatmesh import barycentric_grid, bind, gaussians_of, place
+from gemel.services.render.splatmesh import barycentric_grid, bind, gaussians_of, place, place_plainly
 from gemel.services.render.transform import transform_gaussians
 
 
@@ -134,3 +134,18 @@ def test_image_gradients_reach_the_vertices() -> None:
     assert slopes["reference"].abs().max() > 1.0
     difference = (slopes["cpu"] - slopes["reference"]).norm() / slopes["reference"].norm()
     assert difference < 1e-2
+
+
+def test_compiled_placement_is_the_plain_one() -> None:
+    """Means, covariances and gradients of the CPU kernels equal those of plain torch."""
+    asset, results = _asset(), []
+    binding = bind(asset.faces, per_edge=2, normal_scale_m=1e-3)
+    for function in (place, place_plainly):
+        vertices = torch.tensor(asset.vertices, dtype=torch.float32, requires_grad=True)
+        scale = torch.tensor(asset.in_plane_scale, dtype=torch.float32, requires_grad=True)
+        means, covariances = function(vertices, binding, scale)
+        slope = torch.linspace(-1.0, 2.0, covariances.numel()).reshape(covariances.shape)
+        ((means * slope[:, 0]).sum() + 1e3 * (covariances * slope).sum()).backward()
+        results.append([means.detach(), covariances.detach(), vertices.grad, scale.grad])
+    for compiled, plain in zip(*results, strict=True):
+        assert torch.allclose(compiled, plain, rtol=1e-4, atol=1e-5 * float(plain.abs().max()))

@@ -9,7 +9,10 @@ After Splatting Physical Scenes (arXiv 2506.04120), whose Gaussians turn with th
 This file's whole point is torch, so it imports torch at module level.
 """
 
+# mypy: disallow-subclassing-any=false
+
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch  # noqa: TID253 - differentiable placement is written in torch
@@ -64,8 +67,17 @@ def barycentric_grid(per_edge: int) -> Float[np.ndarray, "n 3"]:
 def place(vertices: Tensor, binding: Binding, in_plane_scale: Tensor) -> tuple[Tensor, Tensor]:
     """Means (g, 3) [m] and covariances (g, 3, 3) [m²] of Gaussians on the faces of `vertices` (v, 3).
 
-    `in_plane_scale` (g, 2) is relative to the face's second moment: 1/n for n² Gaussians that tile it.
+    `in_plane_scale` (g, 2) is relative to the face's second moment: 1/n for n² Gaussians that tile it. On the CPU in
+    float32 a compiled kernel does the same in a fifth of the time.
     """
+    if vertices.device.type == "cpu" and vertices.dtype == torch.float32:
+        means, covariances = _PlaceCpu.apply(vertices, in_plane_scale, binding)
+        return means, covariances
+    return place_plainly(vertices, binding, in_plane_scale)
+
+
+def place_plainly(vertices: Tensor, binding: Binding, in_plane_scale: Tensor) -> tuple[Tensor, Tensor]:
+    """`place` in plain torch, on any device and for any float type."""
     corners = vertices.index_select(0, binding.faces.reshape(-1)).reshape(-1, 9)
     a, b, c = corners.index_select(0, binding.face_from_gaussian).reshape(-1, 3, 3).unbind(1)
     e1, e2 = b - a, c - a
@@ -74,6 +86,34 @@ def place(vertices: Tensor, binding: Binding, in_plane_scale: Tensor) -> tuple[T
     u2 = (AXIS_2 * in_plane_scale[:, 1:]) * e2
     thickness = binding.normal_scale_m**2 * torch.eye(3, device=vertices.device, dtype=vertices.dtype)
     return means, u1[:, :, None] * u1[:, None, :] + u2[:, :, None] * u2[:, None, :] + thickness
+
+
+class _PlaceCpu(torch.autograd.Function):
+    """`place` by compiled kernels."""
+
+    @staticmethod
+    def forward(ctx: Any, vertices: Tensor, in_plane_scale: Tensor, binding: Binding) -> tuple[Tensor, Tensor]:
+        from gemel.services.render.cpu_splatmesh import place_kernel
+
+        fixed = (binding.faces, binding.face_from_gaussian, binding.barycentric.float())
+        bound = tuple(tensor.contiguous().numpy() for tensor in fixed)
+        ctx.inputs = (*(tensor.detach().contiguous().numpy() for tensor in (vertices, in_plane_scale)), bound)
+        ctx.constants = (*map(np.float32, (*AXIS_1, AXIS_2, binding.normal_scale_m**2)),)
+        count = len(in_plane_scale)
+        means, covariances = torch.empty((count, 3)), torch.empty((count, 3, 3))
+        place_kernel(*ctx.inputs, ctx.constants, means.numpy(), covariances.numpy())
+        ctx.save_for_backward(vertices, in_plane_scale)
+        return means, covariances
+
+    @staticmethod
+    def backward(ctx: Any, to_means: Tensor, to_covariances: Tensor) -> tuple[Tensor, Tensor, None]:
+        from gemel.services.render.cpu_splatmesh import place_gradient_kernel
+
+        vertices, scale = ctx.saved_tensors
+        to_vertices, to_scale = torch.zeros_like(vertices), torch.empty_like(scale)
+        slopes = (to_means.contiguous().numpy(), to_covariances.contiguous().numpy())
+        place_gradient_kernel(*ctx.inputs, ctx.constants, slopes, (to_vertices.numpy(), to_scale.numpy()))
+        return to_vertices, to_scale, None
 
 
 def gaussians_of(mesh: SplatMesh) -> Gaussians:

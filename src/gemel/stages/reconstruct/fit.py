@@ -17,7 +17,8 @@ from gemel.services.render.renderer import Renderer, RenderRequest
 from gemel.services.render.splatmesh import Binding, bind, place
 from gemel.stages.reconstruct.losses import LossWeights, SurfaceLoss, outline_loss, picture_loss
 from gemel.stages.reconstruct.rig import Rig
-from gemel.stages.reconstruct.targets import Target, make_targets
+from gemel.stages.reconstruct.schedule import turns
+from gemel.stages.reconstruct.targets import Target
 from gemel.stages.reconstruct.vertex_step import VertexStep
 from gemel.stages.reconstruct.views import Views
 
@@ -141,62 +142,46 @@ def fit_splats(
 
     `clamp` puts vertices back where they must be (on or above the table), in place.
     """
-    levels = _levels(views, len(config.steps), str(state.vertices.device))
     faces = state.binding.faces.cpu().numpy()
     stepper = VertexStep(state.vertices.detach(), faces, smoothing=config.smoothing)
-    adam = torch.optim.Adam(state.groups(config), eps=1e-15)
-    rig_groups = rig.parameters()
-    rig_adam = torch.optim.Adam(rig_groups, eps=1e-15) if rig_groups else None
-    first_steps = [group["lr"] for group in adam.param_groups]
-    first_rig_steps = [group["lr"] for group in rig_adam.param_groups] if rig_adam else []
-    total, done, history = sum(config.steps), 0, []
-    for level, count in enumerate(config.steps):
-        size = 0.5 ** (len(config.steps) - 1 - level)
-        for view in _order(len(views), count, rng):
-            fraction = done / total
-            slow = 0.1**fraction
-            Ts, intrinsics = rig.poses()
-            target = levels[level][view]
-            colour, coverage = draw(
-                state, target, Ts[view], size * intrinsics[view], renderer=renderer, dilation_px2=config.dilation_px2
-            )
-            loss = picture_loss(colour, target, config.weights) + outline_loss(coverage, target, config.weights)
-            loss = loss + state.surface(state.vertices, config.weights)
-            is_rig_moving = rig_adam is not None and fraction >= config.rig_start
-            if is_rig_moving:
-                loss = loss + config.prior_weight / len(views) * rig.prior_loss()
-            loss.backward()
-            history.append(float(loss.detach()))
-            with torch.no_grad():
-                stepper.step(state.vertices, state.vertices.grad, slow * config.vertex_step * state.surface.mean_edge)
-                clamp(state.vertices)
-                state.vertices.grad = None
-            _adam_step(adam, first_steps, slow)
-            if rig_adam is not None:
-                _adam_step(rig_adam, first_rig_steps, slow if is_rig_moving else 0.0)
-            done += 1
-            if on_progress is not None and done % 50 == 0:
-                on_progress(done, total)
+    adam, rig_adam = _Adam(state.groups(config)), _Adam(rig.parameters())
+    total, history = sum(config.steps), []
+    for turn in turns(views, config.steps, rng, device=str(state.vertices.device)):
+        Ts, intrinsics = rig.poses()
+        lens = turn.size * intrinsics[turn.view]
+        colour, coverage = draw(
+            state, turn.target, Ts[turn.view], lens, renderer=renderer, dilation_px2=config.dilation_px2
+        )
+        loss = picture_loss(colour, turn.target, config.weights) + outline_loss(coverage, turn.target, config.weights)
+        loss = loss + state.surface(state.vertices, config.weights)
+        loss = loss + config.prior_weight / len(views) * rig.prior_loss()
+        loss.backward()
+        history.append(float(loss.detach()))
+        with torch.no_grad():
+            largest = turn.slowness * config.vertex_step * state.surface.mean_edge
+            stepper.step(state.vertices, state.vertices.grad, largest)
+            clamp(state.vertices)
+            state.vertices.grad = None
+        adam.step(turn.slowness)
+        rig_adam.step(turn.slowness if turn.fraction >= config.rig_start else 0.0)
+        if on_progress is not None and len(history) % 50 == 0:
+            on_progress(len(history), total)
     return history
 
 
-def _adam_step(adam: Any, first_steps: list[float], slow: float) -> None:
-    for group, first in zip(adam.param_groups, first_steps, strict=True):
-        group["lr"] = first * slow
-    if slow > 0.0:
-        adam.step()
-    adam.zero_grad(set_to_none=True)
+class _Adam:
+    """Adam whose steps shrink; without parameters it does nothing."""
 
+    def __init__(self, groups: list[dict[str, Any]]) -> None:
+        self._adam = torch.optim.Adam(groups, eps=1e-15) if groups else None
+        self._first = [group["lr"] for group in groups]
 
-def _levels(views: Views, count: int, device: str) -> list[tuple[Target, ...]]:
-    """Targets from coarse to full size."""
-    pyramid = [views]
-    for _ in range(count - 1):
-        pyramid.insert(0, pyramid[0].half_size())
-    return [make_targets(level, device=device) for level in pyramid]
-
-
-def _order(view_count: int, step_count: int, rng: np.random.Generator) -> list[int]:
-    """Views in random order, all of them before any comes again."""
-    rounds = -(-step_count // view_count)
-    return [int(i) for _ in range(rounds) for i in rng.permutation(view_count)][:step_count]
+    def step(self, slowness: float) -> None:
+        """One step with all sizes multiplied by `slowness`, none if that is zero; gradients are cleared."""
+        if self._adam is None:
+            return
+        for group, first in zip(self._adam.param_groups, self._first, strict=True):
+            group["lr"] = slowness * first
+        if slowness > 0.0:
+            self._adam.step()
+        self._adam.zero_grad(set_to_none=True)

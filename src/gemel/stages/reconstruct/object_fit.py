@@ -4,14 +4,14 @@ This file's whole point is the fit in torch, so it is only imported where an obj
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch  # noqa: TID253 - takes the fit's tensors apart
 from torch import Tensor  # noqa: TID253
 
 from gemel.artifacts.splatmesh import SplatMesh
-from gemel.geometry import face_normals
+from gemel.geometry import SE3, SO3, face_normals
 from gemel.services.render.renderer import Renderer
 from gemel.stages.reconstruct.cap import CapSettings, cap_hull
 from gemel.stages.reconstruct.fit import FitConfig, OnProgress, SplatState, fit_splats
@@ -83,9 +83,21 @@ def reconstruct_object(
 
 
 def starting_mesh(views: Views, config: ObjectConfig) -> Mesh:
-    """Closed mesh of the capped hull."""
-    hull = visual_hull(views, voxel_count=config.voxel_count, table_z=config.table_z)
-    return even_mesh(cap_hull(hull, views, config.cap), config.face_count)
+    """Closed mesh of the capped hull; without a table, up is where the cameras are."""
+    T_up_world = SE3.identity() if config.table_z is not None else _upright(views)
+    upright = replace(views, Ts_world_camera=T_up_world @ views.Ts_world_camera)
+    hull = visual_hull(upright, voxel_count=config.voxel_count, table_z=config.table_z)
+    vertices, faces = even_mesh(cap_hull(hull, upright, config.cap), config.face_count)
+    return T_up_world.inverse() @ vertices, faces
+
+
+def _upright(views: Views) -> SE3:
+    """Rotation after which the views look down on the object, on average."""
+    forward = views.Ts_world_camera.rotation.as_matrix()[:, :, 2].mean(axis=0)
+    up = -forward / np.linalg.norm(forward)
+    across = np.cross(up, np.eye(3)[np.argmin(np.abs(up))])
+    across /= np.linalg.norm(across)
+    return SE3(SO3.from_matrix(np.stack([across, np.cross(up, across), up])), np.zeros(3))
 
 
 def starting_state(views: Views, rig: Rig, mesh: Mesh, config: FitConfig, *, device: str) -> SplatState:

@@ -25,7 +25,9 @@ def even_mesh(field: Field, face_count: int) -> Mesh:
     from gemel.stages.reconstruct.remesh_kernel import collapse_short, flip_for_valence
 
     smooth = _smoothed(field)
-    vertices, faces = _largest_piece(*grid_isosurface_mesh(smooth.values.astype(np.float64), field.low, field.spacing))
+    vertices, faces = _largest_piece(
+        *grid_isosurface_mesh(smooth.values.astype(np.float64), smooth.low, smooth.spacing)
+    )
     edge = float(np.sqrt(face_areas(vertices, faces).sum() / face_count / (np.sqrt(3.0) / 4.0)))
     # An edge shorter than the start's own cannot be reached by collapsing.
     for turn in range(ROUNDS):
@@ -40,9 +42,10 @@ def even_mesh(field: Field, face_count: int) -> Mesh:
 def _smoothed(field: Field) -> Field:
     from scipy.ndimage import gaussian_filter
 
-    reach = 3.0 * field.spacing
-    values = gaussian_filter(np.clip(field.values, -reach, reach), BLUR_VOXELS)
-    return Field(values, field.low, field.spacing)
+    reach, layers = 3.0 * field.spacing, 3
+    # Layers of outside all round: a surface that touches the border would be open.
+    padded = np.pad(np.clip(field.values, -reach, reach), layers, constant_values=np.float32(reach))
+    return Field(gaussian_filter(padded, BLUR_VOXELS), field.low - layers * field.spacing, field.spacing)
 
 
 def _largest_piece(vertices: np.ndarray, faces: np.ndarray) -> Mesh:
