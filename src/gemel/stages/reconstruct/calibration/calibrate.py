@@ -12,14 +12,14 @@ from jaxtyping import Bool, Float
 
 from gemel.artifacts.camera import WORLD
 from gemel.stages.reconstruct.calibration.config import CalibrationConfig
-from gemel.stages.reconstruct.calibration.contours import RobotSurface, contour_rows
+from gemel.stages.reconstruct.calibration.contours import contour_rows
 from gemel.stages.reconstruct.calibration.levels import LEVELS, Level
 from gemel.stages.reconstruct.calibration.observed import Rows, SmoothImage
 from gemel.stages.reconstruct.calibration.orthophoto import Orthophoto, TableGrid, rectified, table_rows
+from gemel.stages.reconstruct.calibration.problem import Problem
 from gemel.stages.reconstruct.calibration.robot_in_view import (
     GREY,
     Background,
-    Image,
     background_of,
     indicator_of,
     robot_mask,
@@ -60,20 +60,15 @@ class CalibrationInfo:
 
 
 def calibrate(
-    rig: RobotRig,
-    surface: RobotSurface,
-    images: Sequence[Image],
-    occupied: Sequence[Bool[np.ndarray, "h w"]],
-    config: CalibrationConfig,
-    *,
-    on_progress: OnProgress = lambda fraction: None,
+    problem: Problem, config: CalibrationConfig, *, on_progress: OnProgress = lambda fraction: None
 ) -> tuple[Calibration, CalibrationInfo]:
-    """Explain all views together; `occupied` are pixels of each view that show neither table nor robot."""
+    """Explain all views together."""
+    rig = problem.rig
     theta = np.zeros(len(rig.unknowns))
     rows: list[Rows] = []
     for index, level in enumerate(LEVELS):
         for _ in range(level.rounds):
-            rows = _measure(rig, surface, images, occupied, theta, level, config)
+            rows = _measure(problem, theta, level, config.table_height_m)
             H, g = normal_equations(rows, theta, rig.unknowns.sigma)
             step = gauss_newton_step(H, g)
             theta = theta + step
@@ -86,26 +81,30 @@ def calibrate(
     return Calibration(theta, covariance, rig.jacobians(theta)), _info(rows)
 
 
-def _measure(
-    rig: RobotRig,
-    surface: RobotSurface,
-    images: Sequence[Image],
-    occupied: Sequence[Bool[np.ndarray, "h w"]],
-    theta: Float[np.ndarray, " p"],
-    level: Level,
-    config: CalibrationConfig,
-) -> list[Rows]:
+@dataclass(frozen=True, eq=False)
+class _Round:
+    """The problem at the poses of one round."""
+
+    problem: Problem
+    jacobians: PoseJacobians
+    level: Level
+    robots: list[Bool[np.ndarray, "h w"]]
+    """Pixels of each view that may show the robot."""
+    backgrounds: dict[int, Background]
+    """Of each fixed camera."""
+
+
+def _measure(problem: Problem, theta: Float[np.ndarray, " p"], level: Level, height_m: float) -> list[Rows]:
     """All measurements at the current poses."""
-    jacobians = rig.jacobians(theta)
+    rig, jacobians = problem.rig, problem.rig.jacobians(theta)
     robots = [
-        robot_mask(surface, jacobians.poses, v, image.shape[:2], margin_px=level.margin_px)
-        for v, image in enumerate(images)
+        robot_mask(problem.surface, jacobians.poses, v, image.shape[:2], margin_px=level.margin_px)
+        for v, image in enumerate(problem.images)
     ]
     fixed = [i for i, camera in enumerate(rig.cameras) if camera.parent == WORLD]
-    backgrounds = {i: background_of(*_of_camera(rig, i, images, robots)) for i in fixed}
-    table = _table(rig, images, occupied, robots, backgrounds, jacobians, level, config)
-    outlines = _outlines(rig, surface, images, backgrounds, jacobians, level)
-    return [*table, *outlines]
+    backgrounds = {i: background_of(*_of_camera(rig, i, problem.images, robots)) for i in fixed}
+    now = _Round(problem, jacobians, level, robots, backgrounds)
+    return [*_table(now, height_m), *_outlines(now)]
 
 
 def _of_camera(rig: RobotRig, camera: int, *sequences: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
@@ -113,55 +112,46 @@ def _of_camera(rig: RobotRig, camera: int, *sequences: Sequence[np.ndarray]) -> 
     return [[sequence[int(v)] for v in chosen] for sequence in sequences]
 
 
-def _outlines(
-    rig: RobotRig,
-    surface: RobotSurface,
-    images: Sequence[Image],
-    backgrounds: dict[int, Background],
-    jacobians: PoseJacobians,
-    level: Level,
-) -> list[Rows]:
+def _outlines(now: _Round) -> list[Rows]:
     """The robot's outline in every view of a fixed camera."""
-    found = []
-    for v, camera in enumerate(rig.views.camera):
-        if int(camera) in backgrounds:
-            indicator = indicator_of(images[v], backgrounds[int(camera)])
-            rows = contour_rows(surface, indicator, jacobians, v, reach_px=level.reach_px)
+    found, problem = [], now.problem
+    for v, camera in enumerate(problem.rig.views.camera):
+        if int(camera) in now.backgrounds:
+            indicator = indicator_of(problem.images[v], now.backgrounds[int(camera)])
+            rows = contour_rows(problem.surface, indicator, now.jacobians, v, reach_px=now.level.reach_px)
             if rows is not None:
                 sigma = max(rows.sigma, _OUTLINE_SIGMA_PX)
                 found.append(replace(rows, weight=rows.weight / sigma**2))
     return found
 
 
-def _table(
-    rig: RobotRig,
-    images: Sequence[Image],
-    occupied: Sequence[Bool[np.ndarray, "h w"]],
-    robots: Sequence[Bool[np.ndarray, "h w"]],
-    backgrounds: dict[int, Background],
-    jacobians: PoseJacobians,
-    level: Level,
-    config: CalibrationConfig,
-) -> list[Rows]:
+def _table(now: _Round, height_m: float) -> list[Rows]:
     """Shifts of table patches between views; a fixed camera takes part once, by its background."""
-    grid = _grid(rig, jacobians, level, config.table_height_m)
+    rig, level = now.problem.rig, now.level
+    grid = _grid(rig, now.jacobians, level, height_m)
     if grid is None:
         return []
-    maps: list[Orthophoto | None] = [None] * len(images)
-    first = {i: int(np.flatnonzero(rig.views.camera == i)[0]) for i in np.unique(rig.views.camera)}
-    for v, camera in enumerate(rig.views.camera):
-        if int(camera) not in backgrounds:
-            image = SmoothImage.of(images[v] @ GREY, ~(robots[v] | occupied[v]), level.smoothing_px)
-        elif v == first[int(camera)] and level.has_fixed:
-            scene = backgrounds[int(camera)]
-            taken = np.any([o for o, c in zip(occupied, rig.views.camera, strict=True) if c == camera], axis=0)
-            image = SmoothImage.of(scene.image @ GREY, scene.is_known & ~taken, level.smoothing_px)
-        else:
-            continue
-        maps[v] = rectified(grid, image, jacobians, v)
+    first = {int(i): int(np.flatnonzero(rig.views.camera == i)[0]) for i in np.unique(rig.views.camera)}
+    maps: list[Orthophoto | None] = []
+    for v in range(len(now.problem.images)):
+        image = _table_image(now, v, is_first=v in first.values())
+        maps.append(None if image is None else rectified(grid, image, now.jacobians, v))
     # Each group has its own spread: while one camera is still off, its shifts must not pass for outliers of another's.
-    groups = [table_rows(grid, maps, g, jacobians, reach=level.reach_cells) for g in _pairs(rig, level, first)]
+    groups = [table_rows(grid, maps, g, now.jacobians, reach=level.reach_cells) for g in _pairs(rig, level, first)]
     return [rows for rows in groups if rows is not None]
+
+
+def _table_image(now: _Round, v: int, *, is_first: bool) -> SmoothImage | None:
+    """What a view shows of the table, without robot and objects; None for a repetition of a fixed camera's."""
+    problem, camera = now.problem, int(now.problem.rig.views.camera[v])
+    if camera not in now.backgrounds:
+        is_table = ~(now.robots[v] | problem.occupied[v])
+        return SmoothImage.of(problem.images[v] @ GREY, is_table, now.level.smoothing_px)
+    if not is_first or not now.level.has_fixed:
+        return None
+    scene = now.backgrounds[camera]
+    taken = np.any(_of_camera(problem.rig, camera, problem.occupied)[0], axis=0)
+    return SmoothImage.of(scene.image @ GREY, scene.is_known & ~taken, now.level.smoothing_px)
 
 
 def _pairs(rig: RobotRig, level: Level, first: dict[int, int]) -> list[list[tuple[int, int]]]:

@@ -1,10 +1,10 @@
 """From observations to a calibration problem: robot, joint logs, and images of a handy size."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Float32
+from jaxtyping import Float, Float32
 
 from gemel.artifacts.camera import Camera
 from gemel.artifacts.capture import JointSignal
@@ -13,21 +13,10 @@ from gemel.services.kinematics.link_meshes import link_meshes
 from gemel.services.kinematics.tree import KinematicTree, kinematic_tree
 from gemel.stages.reconstruct.calibration.config import CalibrationConfig
 from gemel.stages.reconstruct.calibration.contours import RobotSurface
+from gemel.stages.reconstruct.calibration.problem import Problem
 from gemel.stages.reconstruct.calibration.robot_rig import JointLog, RobotRig, ViewTimes
 from gemel.stages.reconstruct.calibration.unknowns import Unknowns
 from gemel.stages.reconstruct.observations import Observations
-
-
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """What `calibrate` is given."""
-
-    rig: RobotRig
-    surface: RobotSurface
-    images: tuple[Float32[np.ndarray, "h w 3"], ...]
-    occupied: tuple[Bool[np.ndarray, "h w"], ...]
-    reduction: tuple[int, ...]
-    """By how much each camera's images were reduced."""
 
 
 def set_up(

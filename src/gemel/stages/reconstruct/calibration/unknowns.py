@@ -1,7 +1,7 @@
 """The unknowns of a robot with cameras, as one vector with a Gaussian prior.
 
-Joint offsets and play, base poses, and for each camera its mounting, focal length and clock. Zero is what the lab believes;
-every entry is in its own SI unit (metres, radians, seconds; focal lengths as a logarithm).
+Joint offsets and play, base poses, and for each camera its mounting, focal length and clock. Zero is what the lab
+believes; every entry is in its own SI unit (metres, radians, seconds; focal lengths as a logarithm).
 """
 
 from collections.abc import Sequence
