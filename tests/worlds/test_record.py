@@ -22,7 +22,6 @@ def _bytes(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
-@pytest.mark.xfail(reason="seen once: a few pixels of one camera differed between two recordings; not understood yet")
 def test_one_seed_gives_the_same_bytes_with_any_number_of_workers(recorded: Recorded, recorded_again: Recorded) -> None:
     """Every file of dataset and truth is equal, whether one process made it or two."""
     assert _bytes(recorded.folder) == _bytes(recorded_again.folder)

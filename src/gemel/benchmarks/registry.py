@@ -17,10 +17,21 @@ def _splat() -> Callable[..., Result]:
     return bench_splat
 
 
+def _views() -> Callable[..., Result]:
+    from gemel.benchmarks.views import bench_views
+
+    return bench_views
+
+
 def _world() -> Callable[..., Result]:
     from gemel.benchmarks.world import bench_world
 
     return bench_world
 
 
-BENCHMARKS: dict[str, Callable[[], Callable[..., Result]]] = {"ingest": _ingest, "splat": _splat, "world": _world}
+BENCHMARKS: dict[str, Callable[[], Callable[..., Result]]] = {
+    "ingest": _ingest,
+    "splat": _splat,
+    "views": _views,
+    "world": _world,
+}

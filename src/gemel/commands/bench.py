@@ -1,5 +1,6 @@
 """`gemel bench`: reproduces a figure that the documentation states."""
 
+import inspect
 import os
 import platform
 import subprocess
@@ -19,19 +20,30 @@ class Bench:
     """Reproduce a figure: prints a table and, with --json, writes figures, rows, machine, date and commit."""
 
     name: Annotated[str, tyro.conf.Positional]
-    """Which benchmark: ingest, splat, world."""
+    """Which benchmark: ingest, splat, views, world."""
     json: Path | None = None
     """Write the result to this file, or `--json` alone for the screen."""
     quick: bool = False
     """A smoke version that takes seconds; its figures mean nothing."""
     seed: int = 0
     """Seed of everything that is drawn."""
+    data: Path | None = None
+    """Measurements to run on, for benchmarks that read some (views)."""
+    withhold_every: int | None = None
+    """Keep every n-th view back for testing (views)."""
+    backend: str | None = None
+    """Renderer: cpu or cuda (views)."""
+    gaussians: int | None = None
+    """Number of Gaussians (views)."""
+    size: str | None = None
+    """Size of the images, WIDTHxHEIGHT (views)."""
 
     def run(self) -> int:
         """Run one benchmark."""
         from gemel.commands.screen import print_table, write_json
 
-        figures, rows = _benchmark(self.name)(quick=self.quick, seed=self.seed)
+        benchmark = _benchmark(self.name)
+        figures, rows = benchmark(quick=self.quick, seed=self.seed, **self._options(benchmark))
         if rows:
             columns = list(dict.fromkeys(key for row in rows for key in row))
             print_table(f"bench {self.name}", columns, [[_cell(row.get(c, "")) for c in columns] for row in rows])
@@ -45,6 +57,18 @@ class Bench:
                 self.json,
             )  # fmt: skip
         return 0
+
+    def _options(self, benchmark: Callable[..., Result]) -> dict[str, Any]:
+        """What was given beyond name, seed and --quick; refused where the benchmark has no use for it."""
+        from gemel.errors import ConfigError
+
+        names = ("data", "withhold_every", "backend", "gaussians", "size")
+        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        unknown = [name for name in given if name not in inspect.signature(benchmark).parameters]
+        if unknown:
+            flags = ", ".join(f"--{name.replace('_', '-')}" for name in unknown)
+            raise ConfigError(f"Benchmark {self.name} takes no {flags}.", remedy="leave that out")
+        return given
 
 
 def _benchmark(name: str) -> Callable[..., Result]:

@@ -24,7 +24,7 @@ from gemel.geometry.mesh import (
     volume,
     volume_moments,
 )
-from gemel.geometry.mesh_shapes import box_mesh, cylinder_mesh, icosphere_mesh, merge_meshes, torus_mesh
+from gemel.geometry.mesh_shapes import box_mesh, capsule_mesh, cylinder_mesh, icosphere_mesh, merge_meshes, torus_mesh
 from gemel.geometry.resample import pixel_centres, sample_bilinear
 from gemel.geometry.se3 import SE3, stack
 from gemel.geometry.se3 import left_jacobian as se3_left_jacobian
@@ -43,6 +43,7 @@ __all__ = [
     "Pinhole",
     "bounds",
     "box_mesh",
+    "capsule_mesh",
     "centroid",
     "component_count",
     "cylinder_mesh",

@@ -65,6 +65,29 @@ def cylinder_mesh(radius: float, length: float, segment_count: int = 32) -> Mesh
     return np.concatenate([low, low * np.array([1.0, 1.0, -1.0]), centres]), faces
 
 
+def capsule_mesh(radius: float, length: float, segment_count: int = 32) -> Mesh:
+    """Cylinder along z of the given length with a half sphere on each end: rings of latitude and two poles."""
+    _check_positive(radius=radius, length=length)
+    _check_segments(segment_count)
+    ring_count = max(segment_count // 4, 2)
+    latitude_rad = 0.5 * np.pi * np.arange(ring_count) / ring_count
+    rings = [(radius * np.cos(a), length / 2.0 + radius * np.sin(a)) for a in latitude_rad]
+    profile = [(r, -z) for r, z in reversed(rings)] + rings
+    angle_rad = 2.0 * np.pi * np.arange(segment_count) / segment_count
+    circle = np.stack([np.cos(angle_rad), np.sin(angle_rad)], axis=-1)
+    layers = [np.column_stack([r * circle, np.full(segment_count, z)]) for r, z in profile]
+    poles = np.array([[0.0, 0.0, -length / 2.0 - radius], [0.0, 0.0, length / 2.0 + radius]])
+    i = np.arange(segment_count)
+    j, bottom = (i + 1) % segment_count, len(profile) * segment_count
+    faces = [np.stack([np.full_like(i, bottom), j, i], axis=-1)]
+    for layer in range(len(profile) - 1):
+        low, high = layer * segment_count, (layer + 1) * segment_count
+        faces += [np.stack([low + i, low + j, high + j], axis=-1), np.stack([low + i, high + j, high + i], axis=-1)]
+    last = (len(profile) - 1) * segment_count
+    faces += [np.stack([last + i, last + j, np.full_like(i, bottom + 1)], axis=-1)]
+    return np.concatenate([*layers, poles]), np.concatenate(faces)
+
+
 def torus_mesh(
     major_radius: float, minor_radius: float, major_segment_count: int = 32, minor_segment_count: int = 16
 ) -> Mesh:

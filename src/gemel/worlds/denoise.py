@@ -15,6 +15,8 @@ _REACH = (1, 2, 3)
 _LIGHT_SPREAD, _COLOUR_SPREAD, _DEPTH_SPREAD = 0.25, 0.12, 0.03
 """How different neighbours may be: logarithm of light, colour, relative distance."""
 _DARKEST = 0.03
+_STRAY = 2.0
+"""A pixel this much brighter than all but two of the nine around it is one unlikely light path, not light."""
 _TAPS = (-1, 0, 1)
 
 
@@ -38,12 +40,19 @@ def denoised(rendering: Rendering) -> Float[np.ndarray, "h w 3"]:
     """Linear radiance with less noise."""
     colour = rendering.features[..., :3] + _DARKEST
     guide = _guide(rendering.features)
-    light = (rendering.radiance / colour).astype(np.float32)
+    light = _without_strays((rendering.radiance / colour).astype(np.float32))
     brightness = _smoothed(np.log(light.mean(axis=-1) + 0.02))
     for reach in _REACH:
         light = _pass(light, guide, brightness / _LIGHT_SPREAD, reach)
         brightness = np.log(light.mean(axis=-1) + 0.02)
     return np.asarray(light * colour, dtype=np.float64)
+
+
+def _without_strays(light: Float[np.ndarray, "h w 3"]) -> Float[np.ndarray, "h w 3"]:
+    """Single pixels that outshine their surroundings are dimmed; highlights, which are wider, stay."""
+    brightness = light.mean(axis=-1)
+    third = np.partition(_neighbours(brightness), -3, axis=0)[-3]
+    return np.asarray(light * np.minimum(1.0, _STRAY * third / np.maximum(brightness, 1e-6))[..., None])
 
 
 def _guide(features: Float[np.ndarray, "h w 4"]) -> Float[np.ndarray, "h w 4"]:
@@ -74,6 +83,11 @@ def _pass(light: np.ndarray, guide: np.ndarray, brightness: np.ndarray, reach: i
 
 def _smoothed(values: Float[np.ndarray, "h w"]) -> Float[np.ndarray, "h w"]:
     """Mean over 3 x 3 pixels: single noisy pixels must not count as edges of light."""
-    wide = np.pad(values, 1, mode="edge")
+    return np.asarray(_neighbours(values).mean(axis=0))
+
+
+def _neighbours(values: Float[np.ndarray, "h w"]) -> Float[np.ndarray, "9 h w"]:
+    """Every pixel's 3 x 3 surroundings; the picture is mirrored at its border."""
+    wide = np.pad(values, 1, mode="reflect")
     height, width = values.shape
-    return np.asarray(sum(wide[i : i + height, j : j + width] for i in range(3) for j in range(3)) / 9.0)
+    return np.stack([wide[i : i + height, j : j + width] for i in range(3) for j in range(3)])

@@ -13,11 +13,9 @@ from jaxtyping import Float
 from gemel.geometry import SE3, SO3
 from gemel.services.policy import Observation, Policy, PolicySpec
 from gemel.services.policy.outcome import yaw_of
-from gemel.services.tasks import get_object, get_task
-from gemel.worlds.control import JointControl
 from gemel.worlds.machine import handover_machine
 from gemel.worlds.robots import FINGER_TRAVEL
-from gemel.worlds.scenario import Scenario, World
+from gemel.worlds.scenario import Scenario, World, joint_scenario
 
 _OPEN, _CLOSED = FINGER_TRAVEL, 0.012
 _SAFE_M, _PASS_M = 0.135, 0.22
@@ -177,13 +175,4 @@ def _operator(world: World, episode: int, rng: np.random.Generator) -> Policy:
 
 def scenario() -> Scenario:
     """The cube's world between two arms."""
-    task, machine = get_task("handover"), handover_machine()
-    return Scenario(
-        task=task,
-        machine=machine,
-        model=get_object(task.objects[0]),
-        action_names=machine.joint_names,
-        make_control=JointControl,
-        make_operator=_operator,
-        table_centre=(0.0, 0.0),
-    )
+    return joint_scenario("handover", handover_machine(), _operator, table_centre=(0.0, 0.0))

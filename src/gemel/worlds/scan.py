@@ -14,12 +14,11 @@ from gemel.artifacts.task import Task
 from gemel.errors import GemelError
 from gemel.geometry import SE3, bounds
 from gemel.services.policy import InitialCondition, Observation, Policy, PolicySpec
-from gemel.services.tasks import get_object, get_task
-from gemel.worlds.control import JointControl
+from gemel.services.tasks import get_task
 from gemel.worlds.hidden import Stream, stream_rng
 from gemel.worlds.kinematics import FREE_ROLL
 from gemel.worlds.machine import Arm, push_machine
-from gemel.worlds.scenario import Scenario, World
+from gemel.worlds.scenario import Scenario, World, joint_scenario
 
 Joints = Float[np.ndarray, " joint"]
 _SWINGS = 3.0
@@ -40,7 +39,7 @@ class Sweep:
     radius_m: float
 
 
-_ONE_ARM = Sweep(half_angle_deg=137.0, is_far_side=True, elevation_deg=53.0, swing_deg=13.0, radius_m=0.28)
+_ONE_ARM = Sweep(half_angle_deg=137.0, is_far_side=True, elevation_deg=53.0, swing_deg=13.0, radius_m=0.31)
 _EACH_OF_TWO = Sweep(half_angle_deg=69.0, is_far_side=False, elevation_deg=56.0, swing_deg=10.0, radius_m=0.24)
 
 
@@ -135,7 +134,7 @@ def _sweep(world: World) -> Sweep:
         return _EACH_OF_TWO
     low, high = bounds(world.scenario.model.vertices, world.scenario.model.faces)
     across = float(np.linalg.norm((high - low)[:2]))
-    return replace(_ONE_ARM, radius_m=float(np.clip(0.18 + 0.5 * across, 0.22, _ONE_ARM.radius_m)))
+    return replace(_ONE_ARM, radius_m=float(np.clip(0.19 + 0.45 * across, 0.24, _ONE_ARM.radius_m)))
 
 
 def _solve(world: World, arm: Arm, views: list[SE3]) -> Float[np.ndarray, "view joint"]:
@@ -166,12 +165,4 @@ def _operator(world: World, episode: int, rng: np.random.Generator) -> Policy:
 
 def scenario(object_name: str = "") -> Scenario:
     """A world that is only looked at."""
-    task, machine = get_task("scan"), push_machine()
-    return Scenario(
-        task=task,
-        machine=machine,
-        model=get_object(object_name or "t_block"),
-        action_names=machine.joint_names,
-        make_control=JointControl,
-        make_operator=_operator,
-    )
+    return joint_scenario("scan", push_machine(), _operator, object_name=object_name)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,15 +15,13 @@ from gemel.artifacts.camera import Camera
 from gemel.artifacts.task import Task
 from gemel.errors import ConfigError, choices_text
 from gemel.services.policy import InitialCondition, Policy
-from gemel.services.tasks import ObjectModel
+from gemel.services.tasks import ObjectModel, get_object, get_task
 from gemel.worlds.cameras import rig_for
+from gemel.worlds.control import Control, JointControl
 from gemel.worlds.hidden import Hidden, Stream, draw_hidden, stream_rng
 from gemel.worlds.imperfections import Imperfections
 from gemel.worlds.kinematics import Kinematics
 from gemel.worlds.machine import Machine
-
-if TYPE_CHECKING:
-    from gemel.worlds.control import Control
 
 _MODULES = {
     "push-t": "gemel.worlds.push_t",
@@ -62,7 +59,7 @@ class Scenario:
     machine: Machine
     model: ObjectModel
     action_names: tuple[str, ...]
-    make_control: Callable[[Machine, Kinematics], "Control"]
+    make_control: Callable[[Machine, Kinematics], Control]
     """How actions become joint targets."""
     make_operator: Callable[["World", int, np.random.Generator], Policy]
     """Who drives the robot in an episode."""
@@ -116,6 +113,27 @@ class World:
 
     def _ranges(self) -> Mapping[str, tuple[float, float]]:
         return self.task.initial_conditions
+
+
+def joint_scenario(
+    task_name: str,
+    machine: Machine,
+    make_operator: Callable[[World, int, np.random.Generator], Policy],
+    *,
+    object_name: str = "",
+    table_centre: tuple[float, float] = Scenario.table_centre,
+) -> Scenario:
+    """A scenario in which actions are joint targets, with the task's first object unless another is named."""
+    task = get_task(task_name)
+    return Scenario(
+        task=task,
+        machine=machine,
+        model=get_object(object_name or task.objects[0]),
+        action_names=machine.joint_names,
+        make_control=JointControl,
+        make_operator=make_operator,
+        table_centre=table_centre,
+    )
 
 
 def world_names() -> tuple[str, ...]:

@@ -4,10 +4,8 @@ import numpy as np
 from jaxtyping import Float
 
 from gemel.services.policy import Observation, Policy, PolicySpec
-from gemel.services.tasks import get_object, get_task
-from gemel.worlds.control import JointControl
 from gemel.worlds.machine import push_machine
-from gemel.worlds.scenario import Scenario, World
+from gemel.worlds.scenario import Scenario, World, joint_scenario
 
 
 class Bystander:
@@ -38,12 +36,4 @@ def bystander(world: World, episode: int, rng: np.random.Generator) -> Policy:
 
 def scenario() -> Scenario:
     """The tossed cube's world."""
-    task, machine = get_task("toss"), push_machine()
-    return Scenario(
-        task=task,
-        machine=machine,
-        model=get_object(task.objects[0]),
-        action_names=machine.joint_names,
-        make_control=JointControl,
-        make_operator=bystander,
-    )
+    return joint_scenario("toss", push_machine(), bystander)

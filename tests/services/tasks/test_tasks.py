@@ -13,9 +13,9 @@ from gemel.geometry import (
     is_winding_consistent,
     volume,
 )
+from gemel.geometry.isosurface import isosurface_mesh
 from gemel.services.tasks import get_object, get_task, object_names, task_names
 from gemel.services.tasks.box_union import Box, box_union_mesh
-from gemel.services.tasks.isosurface import isosurface_mesh
 
 HOLES = {"t_block": 0, "hammer": 0, "cube": 0, "big_cube": 0, "mug": 1, "ring": 1, "bracket": 3}
 

@@ -2,6 +2,7 @@
 
 import math
 import os
+import tempfile
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,16 @@ def read_robot_model(path: Path, blobs: Blobs) -> RobotModel:
         joints=robot_joints(model),
         links=tuple(model.body(i).name for i in range(1, model.nbody)),
     )
+
+
+def compile_stored_robot(robot: RobotModel, blobs: Blobs) -> Any:
+    """A robot model out of the store, as a `mujoco.MjModel`."""
+    with tempfile.TemporaryDirectory(prefix="gemel-robot-") as folder:
+        for relative, blob in robot.files.items():
+            target = Path(folder) / relative
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(blobs.get_bytes(blob))
+        return compile_robot(Path(folder) / robot.root)
 
 
 def compile_robot(path: Path) -> Any:

@@ -13,8 +13,8 @@ from jaxtyping import Float, Int
 
 from gemel.errors import ConfigError, choices_text
 from gemel.geometry import bounds, torus_mesh
+from gemel.geometry.isosurface import isosurface_mesh
 from gemel.services.tasks.box_union import Box, box_union_mesh
-from gemel.services.tasks.isosurface import isosurface_mesh
 
 _MUG_SPACING = 0.004
 

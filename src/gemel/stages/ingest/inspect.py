@@ -20,11 +20,12 @@ from gemel.errors import SourceError
 from gemel.services.formats.raw_images import raw_images
 from gemel.services.formats.robot_model import match_joints
 from gemel.services.formats.source import RawEpisode, Source
+from gemel.stages.ingest.camera_clock import camera_timing
 from gemel.stages.ingest.checks import check_clock, check_numbers
 from gemel.stages.ingest.clock import EpisodeClock, clock_report, episode_clock
 from gemel.stages.ingest.image_checks import CameraLook, FrameLook, change, check_camera, look_at
 from gemel.stages.ingest.joint_checks import Extremes, check_joints
-from gemel.stages.ingest.lag import action_window, check_lag, check_offset, estimate
+from gemel.stages.ingest.lag import action_window, check_lag, estimate
 from gemel.stages.ingest.motion import Window, combine, joint_velocity, window
 from gemel.stages.ingest.units import JointRange, guess_units
 
@@ -39,7 +40,7 @@ class InspectConfig:
     """Episodes from which a few frames are decoded."""
     frames_per_episode: int = 4
     """Frames per such episode and camera."""
-    window_episodes: int = 4
+    window_episodes: int = 6
     """Episodes from which a run of consecutive frames is decoded."""
     window_frames: int = 64
     """Longest such run."""
@@ -156,7 +157,7 @@ class _Sample:
         self.spread = _spread_ids(numbers.summaries, config.spread_episodes)
         self.moving = _moving_ids(numbers.summaries, config.window_episodes)
         self.looks = {camera.name: CameraLook(camera.name) for camera in source.layout.cameras}
-        self._offsets: dict[str, list[Window]] = {name: [] for name in self.looks}
+        self._offsets: dict[str, dict[str, Window]] = {name: {} for name in self.looks}
         self._lags: list[Window] = []
 
     def look(self, raw: RawEpisode, camera: str) -> None:
@@ -170,7 +171,7 @@ class _Sample:
             frames = _frames(self._source, raw, camera, steps)
             look.windows.append(frames)
             offset = self._offset(raw, frames)
-            self._offsets[camera] += [offset] if offset else []
+            self._offsets[camera] |= {raw.id: offset} if offset else {}
 
     def time_actions(self, raw: RawEpisode) -> None:
         """Compare commands with motion in one episode."""
@@ -180,12 +181,7 @@ class _Sample:
 
     def timing(self) -> tuple[list[Estimate], list[Finding]]:
         """Shifts between the streams, and what to say about them."""
-        estimates, findings = [], []
-        for name, windows in self._offsets.items():
-            shift = combine(windows)
-            if shift is not None:
-                estimates.append(estimate("camera offset", name, shift))
-                findings += check_offset(name, shift, self._period_s)
+        estimates, findings = camera_timing(self._offsets, self._period_s)
         lag = combine(self._lags)
         if lag is not None:
             estimates.append(estimate("action lag", "actions", lag))

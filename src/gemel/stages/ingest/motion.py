@@ -2,10 +2,12 @@
 
 A camera's image changes when the robot moves, and the robot moves when it is commanded. For every candidate shift
 the one stream is explained linearly by the other (`values(t) ≈ reference(t + shift) · weights`), and the shift with
-the largest explained part wins. The weights are fitted, so joints that a camera does not see do not count. Windows
-of the log enter as sums of products, so leaving each out in turn gives the uncertainty at no further cost.
+the largest explained part wins. The weights are fitted, so joints that a camera does not see do not count; each
+window of the log has its own, because what a camera sees of a joint depends on where the arm and the object are.
+Windows count alike, and leaving each out in turn gives the uncertainty.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +18,8 @@ _MIN_EXPLAINED = 0.3
 """Below this explained part the streams do not show the same motion and no shift is reported."""
 _MIN_VARIATION = 0.25
 """Coefficient of variation that the values need to carry timing information."""
+_SAMPLES_PER_WEIGHT = 2
+"""A window with fewer samples than this for each fitted weight explains anything."""
 _RIDGE = 1e-6
 
 
@@ -25,20 +29,19 @@ class Shift:
 
     seconds: float
     sigma_s: float
-    """Standard error from leaving out one window at a time [s]; NaN with one window."""
+    """Standard error from leaving out one window at a time [s]; NaN where that gives no answer, as with one window."""
     explained: float
-    """Explained part of the variance at the best shift, 0 to 1."""
+    """Explained part of the variance at the best shift, at most 1; chance alone gives 0."""
     window_count: int
 
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """Sums of products of one stretch of the log, for every candidate shift; sums over windows are windows too."""
+    """How well one stretch of the log is explained at every candidate shift."""
 
     shifts_s: Float[np.ndarray, " shift"]
-    gram: Float[np.ndarray, "shift r r"]
-    cross: Float[np.ndarray, "shift r v"]
-    total: float
+    explained: Float[np.ndarray, " shift"]
+    """Part of the variance, corrected for the number of weights so that chance gives 0."""
 
 
 def joint_velocity(
@@ -64,35 +67,35 @@ def window(
     shifts = np.arange(-count, count + 1) * (period_s / _SHIFTS_PER_PERIOD)
     # Only samples whose shifted time stays inside the reference are compared, the same ones for every shift.
     inside = (times_s >= reference_times_s[0] + max_shift_s) & (times_s <= reference_times_s[-1] - max_shift_s)
-    if inside.sum() < 8 or _variation(values[inside]) < _MIN_VARIATION:
+    moving = reference[:, reference.std(axis=0) > 0]
+    fewest = max(8, _SAMPLES_PER_WEIGHT * (moving.shape[1] + 1))
+    if inside.sum() < fewest or not moving.size or _variation(values[inside]) < _MIN_VARIATION:
         return None
     at = times_s[inside][None, :] + shifts[:, None]
-    looked_up = np.stack([np.interp(at, reference_times_s, column) for column in reference.T], axis=-1)
-    x = looked_up - looked_up.mean(axis=1, keepdims=True)
-    y = values[inside] - values[inside].mean(axis=0)
-    return Window(shifts, np.einsum("smr,smq->srq", x, x), np.einsum("smr,mv->srv", x, y), float((y**2).sum()))
+    return Window(shifts, _explained(_looked_up(at, reference_times_s, moving), values[inside]))
 
 
-def combine(windows: list[Window]) -> Shift | None:
+def merged(windows: Sequence[Window]) -> Window:
+    """Several streams of one stretch that share a clock, as one window."""
+    return Window(windows[0].shifts_s, np.mean([window.explained for window in windows], axis=0))
+
+
+def combine(windows: Sequence[Window]) -> Shift | None:
     """The shift that explains all windows together best; None where nothing does, or only the edge of the range."""
-    if not windows:
-        return None
-    best = _peak(windows)
+    best = _peak(windows) if windows else None
     if best is None or best[1] < _MIN_EXPLAINED:
         return None
-    sigma = float("nan")
-    if len(windows) > 1:
-        without = [_peak([*windows[:i], *windows[i + 1 :]]) for i in range(len(windows))]
-        seconds = np.array([peak[0] for peak in without if peak is not None])
-        n = len(seconds)
-        sigma = float(np.sqrt((n - 1) / n * np.sum((seconds - seconds.mean()) ** 2))) if n > 1 else sigma
-    return Shift(best[0], sigma, best[1], len(windows))
+    without = [_peak([*windows[:i], *windows[i + 1 :]]) for i in range(len(windows))] if len(windows) > 1 else [None]
+    seconds = np.array([np.nan if peak is None else peak[0] for peak in without])
+    n = len(windows)
+    sigma = float(np.sqrt((n - 1) / n * np.sum((seconds - seconds.mean()) ** 2)))
+    return Shift(best[0], sigma, best[1], n)
 
 
-def _peak(windows: list[Window]) -> tuple[float, float] | None:
+def _peak(windows: Sequence[Window]) -> tuple[float, float] | None:
     """Place and height of the largest explained part, refined by a parabola; None at the edge of the range."""
-    shifts = windows[0].shifts_s
-    explained = _explained(windows)
+    whole = merged(windows)
+    shifts, explained = whole.shifts_s, whole.explained
     i = int(np.argmax(explained))
     if i in (0, len(shifts) - 1):
         return None
@@ -102,13 +105,38 @@ def _peak(windows: list[Window]) -> tuple[float, float] | None:
     return float(shifts[i] + part * (shifts[1] - shifts[0])), float(middle)
 
 
-def _explained(windows: list[Window]) -> Float[np.ndarray, " shift"]:
-    gram = np.sum([w.gram for w in windows], axis=0)
-    cross = np.sum([w.cross for w in windows], axis=0)
+def _looked_up(
+    at: Float[np.ndarray, "shift m"], times_s: Float[np.ndarray, " n"], reference: Float[np.ndarray, "n r"]
+) -> Float[np.ndarray, "shift m r"]:
+    """The reference at other times, by quadratic B-splines.
+
+    Linear interpolation smooths half-way between samples and nowhere else, and noisy streams agree best with a smooth
+    reference: shifts of half a sample would win too often. These splines smooth alike (variance a quarter of a
+    squared sample) wherever they are read.
+    """
+    padded = np.pad(reference, ((1, 1), (0, 0)), mode="edge")
+    smooth = 0.25 * padded[:-2] + 0.5 * reference + 0.25 * padded[2:]
+    between = np.interp(at, times_s, np.arange(len(times_s))) % 1.0
+    part = (0.5 - 2.0 * between * (1.0 - between))[..., None]
+    plain, smoothed = (
+        np.stack([np.interp(at, times_s, column) for column in stream.T], axis=-1) for stream in (reference, smooth)
+    )
+    return np.asarray((1.0 - part) * plain + part * smoothed)
+
+
+def _explained(
+    reference: Float[np.ndarray, "shift m r"], values: Float[np.ndarray, "m v"]
+) -> Float[np.ndarray, " shift"]:
+    """Explained part of the values' variance for every shift (adjusted R²)."""
+    x = reference - reference.mean(axis=1, keepdims=True)
+    y = values - values.mean(axis=0)
+    gram, cross = np.einsum("smr,smq->srq", x, x), np.einsum("smr,mv->srv", x, y)
     size = np.trace(gram, axis1=1, axis2=2)[:, None, None] * _RIDGE + 1e-12
     weights = np.linalg.solve(gram + size * np.eye(gram.shape[1]), cross)
-    explained: Float[np.ndarray, " shift"] = np.einsum("srv,srv->s", weights, cross)
-    return explained / max(sum(w.total for w in windows), 1e-12)
+    part = np.einsum("srv,srv->s", weights, cross) / max(float((y**2).sum()), 1e-12)
+    m, r = x.shape[1:]
+    adjusted: Float[np.ndarray, " shift"] = 1.0 - (1.0 - part) * (m - 1) / (m - r - 1)
+    return adjusted
 
 
 def _variation(values: Float[np.ndarray, "m v"]) -> float:

@@ -1,4 +1,4 @@
-"""Watertight meshes of round shapes from their signed distance, by marching tetrahedra.
+"""Watertight meshes of any topology from a signed distance, by marching tetrahedra.
 
 Every grid cell is cut into six tetrahedra around its long diagonal, which match across neighbouring cells; each
 tetrahedron whose corners lie on both sides of the surface gives one or two triangles. A vertex belongs to one
@@ -24,22 +24,37 @@ _SMALLEST = 1e-3
 def isosurface_mesh(distance: Distance, low: tuple[float, ...], high: tuple[float, ...], spacing: float) -> Mesh:
     """Surface where the signed distance [m] is zero (negative inside); it must lie inside the given bounds."""
     counts = tuple(math.ceil((end - start) / spacing) + 1 for start, end in zip(low, high, strict=True))
-    grid = np.indices(counts).reshape(3, -1).T  # (n, 3)
-    points = np.asarray(low) + spacing * grid
-    values = distance(points)
-    corners = _cell_corners(counts)[:, _TETRAHEDRA].reshape(-1, 4)  # (tetrahedron, 4)
-    inside = values[corners] < 0.0
+    points = np.asarray(low) + spacing * np.indices(counts).reshape(3, -1).T
+    return grid_isosurface_mesh(distance(points).reshape(counts), np.asarray(low), spacing)
+
+
+def grid_isosurface_mesh(values: Float[np.ndarray, "nx ny nz"], low: Float[np.ndarray, "3"], spacing: float) -> Mesh:
+    """Surface where values on a grid are zero (negative inside); `low` is the position of the first one [m].
+
+    The border of the grid must be outside. Without any sign change the mesh has no faces.
+    """
+    flat_values = values.ravel()
+    corners = _mixed_cells(values)[:, _TETRAHEDRA].reshape(-1, 4)  # (tetrahedron, 4)
+    inside = flat_values[corners] < 0.0
     mixed = inside.any(axis=1) & ~inside.all(axis=1)
     triangles = _triangles(corners[mixed], inside[mixed])  # (f, 3, 2): each vertex as a grid edge
-    edges, flat = np.unique(np.sort(triangles.reshape(-1, 2), axis=1), axis=0, return_inverse=True)
-    return _cross(points, values, edges), flat.reshape(-1, 3)
+    pairs = np.sort(triangles.reshape(-1, 2), axis=1)
+    numbers, flat = np.unique(pairs[:, 0] * values.size + pairs[:, 1], return_inverse=True)
+    edges = np.stack(np.divmod(numbers, values.size), axis=-1)
+    used, where = np.unique(edges, return_inverse=True)
+    points = low + spacing * np.stack(np.unravel_index(used, values.shape), axis=-1)
+    return _cross(points, flat_values[used], where.reshape(-1, 2)), flat.reshape(-1, 3)
 
 
-def _cell_corners(counts: tuple[int, ...]) -> Int[np.ndarray, "cell 8"]:
-    strides = np.array([counts[1] * counts[2], counts[2], 1])
-    cells = np.indices([count - 1 for count in counts]).reshape(3, -1).T @ strides
+def _mixed_cells(values: Float[np.ndarray, "nx ny nz"]) -> Int[np.ndarray, "cell 8"]:
+    """Corners of the cells that have both signs; all others have no surface."""
+    inside = values < 0.0
+    corners = [inside[i : i - 1 or None, j : j - 1 or None, k : k - 1 or None] for i, j, k in np.ndindex(2, 2, 2)]
+    count = np.sum(corners, axis=0, dtype=np.int8)
+    cells = np.argwhere((count > 0) & (count < 8))
+    strides = np.array([values.shape[1] * values.shape[2], values.shape[2], 1])
     offsets = np.stack(np.unravel_index(np.arange(8), (2, 2, 2)), axis=-1) @ strides
-    return np.asarray(cells[:, None] + offsets)
+    return np.asarray((cells @ strides)[:, None] + offsets)
 
 
 def _triangles(corners: np.ndarray, inside: np.ndarray) -> Int[np.ndarray, "f 3 2"]:

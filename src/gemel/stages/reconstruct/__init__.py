@@ -1,0 +1,1 @@
+"""Reconstruct: frames, masks and cameras -> SplatMesh objects."""

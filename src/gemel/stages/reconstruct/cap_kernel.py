@@ -1,0 +1,161 @@
+"""The compiled loops of the cap: grey values at voxels, their agreement, and smooth heights. All about numba."""
+
+import numba  # noqa: TID253
+import numpy as np
+
+REACH = 2
+"""Patches reach this many voxels to each side."""
+FEWEST_POINTS = 12
+FEWEST_VIEWS = 4
+KEPT_PART = 0.7
+"""Part of the views that must agree: the others may be hidden or wrong."""
+
+
+@numba.njit(cache=True, nogil=True)
+def sample(grey, is_usable, Ts_camera_world, intrinsics, values, low, spacing):  # type: ignore[no-untyped-def]
+    """Grey values (nx, ny, nz, v) of solid voxels in each view; NaN where the view does not show the object there."""
+    view_count, height, width = grey.shape
+    nx, ny, nz = values.shape
+    samples = np.full((nx, ny, nz, view_count), np.nan, np.float32)
+    for i in range(nx):
+        for j in range(ny):
+            for k in range(nz):
+                if values[i, j, k] >= 0.0:
+                    continue
+                x, y, z = low[0] + spacing * i, low[1] + spacing * j, low[2] + spacing * k
+                for v in range(view_count):
+                    T = Ts_camera_world[v]
+                    depth = T[2, 0] * x + T[2, 1] * y + T[2, 2] * z + T[2, 3]
+                    if depth <= 1e-3:
+                        continue
+                    u = intrinsics[v, 0] * (T[0, 0] * x + T[0, 1] * y + T[0, 2] * z + T[0, 3]) / depth
+                    w = intrinsics[v, 1] * (T[1, 0] * x + T[1, 1] * y + T[1, 2] * z + T[1, 3]) / depth
+                    u += intrinsics[v, 2] - 0.5
+                    w += intrinsics[v, 3] - 0.5
+                    if u < 0.0 or w < 0.0 or u >= width - 1 or w >= height - 1:
+                        continue
+                    c, r = int(u), int(w)
+                    a, b = u - c, w - r
+                    if not is_usable[v, r + int(b + 0.5), c + int(a + 0.5)]:
+                        continue
+                    top = (1.0 - a) * grey[v, r, c] + a * grey[v, r, c + 1]
+                    bottom = (1.0 - a) * grey[v, r + 1, c] + a * grey[v, r + 1, c + 1]
+                    samples[i, j, k, v] = (1.0 - b) * top + b * bottom
+    return samples
+
+
+@numba.njit(cache=True, nogil=True)
+def agreement(samples, noise):  # type: ignore[no-untyped-def]
+    """Mean correlation between views of the level patch around each voxel (nx, ny, nz); 0 where nothing can be said."""
+    nx, ny, nz, view_count = samples.shape
+    result = np.zeros((nx, ny, nz), np.float32)
+    size = (2 * REACH + 1) ** 2
+    patches = np.empty((view_count, size), np.float32)
+    for i in range(nx):
+        for j in range(ny):
+            for k in range(nz):
+                found = 0
+                for v in range(view_count):
+                    if _patch(samples, i, j, k, v, noise, patches[found]):
+                        found += 1
+                if found >= FEWEST_VIEWS:
+                    result[i, j, k] = _mean_correlation(patches[:found])
+    return result
+
+
+@numba.njit(cache=True, nogil=True)
+def _patch(samples, i, j, k, v, noise, patch):  # type: ignore[no-untyped-def]
+    """Fill in the patch of one view, without its mean and scaled to its contrast; False if too little is seen."""
+    nx, ny = samples.shape[:2]
+    if np.isnan(samples[i, j, k, v]):
+        return False
+    total, squares = np.float32(0.0), np.float32(0.0)
+    count, at = 0, 0
+    for di in range(-REACH, REACH + 1):
+        for dj in range(-REACH, REACH + 1):
+            value = np.float32(np.nan)
+            if 0 <= i + di < nx and 0 <= j + dj < ny:
+                value = samples[i + di, j + dj, k, v]
+            patch[at] = value
+            at += 1
+            if not np.isnan(value):
+                total += value
+                squares += value * value
+                count += 1
+    if count < FEWEST_POINTS:
+        return False
+    mean = total / count
+    scale = 1.0 / np.sqrt(max(squares - count * mean * mean, 0.0) + count * noise * noise)
+    for at in range(len(patch)):
+        patch[at] = 0.0 if np.isnan(patch[at]) else (patch[at] - mean) * scale
+    return True
+
+
+@numba.njit(cache=True, nogil=True)
+def _mean_correlation(patches):  # type: ignore[no-untyped-def]
+    """Mean of all pairs' correlations among those views that agree best with the mean patch."""
+    count, size = patches.shape
+    mean = np.zeros(size, np.float32)
+    for v in range(count):
+        mean += patches[v]
+    likeness = np.empty(count, np.float32)
+    for v in range(count):
+        likeness[v] = np.dot(patches[v], mean)
+    kept = max(FEWEST_VIEWS, int(KEPT_PART * count))
+    best = np.argsort(-likeness)[:kept]
+    together = np.zeros(size, np.float32)
+    alone = 0.0
+    for v in best:
+        together += patches[v]
+        alone += np.dot(patches[v], patches[v])
+    return (np.dot(together, together) - alone) / (kept * (kept - 1))
+
+
+@numba.njit(cache=True, nogil=True)
+def smooth_heights(costs, is_column, step_cost, jump_cost):  # type: ignore[no-untyped-def]
+    """Height of each column in voxels, between voxels, with the least sum of costs along four directions."""
+    nx, ny, nz = costs.shape
+    total = np.zeros((nx, ny, nz), np.float32)
+    _sweep(costs, is_column, step_cost, jump_cost, total, 1, 0)
+    _sweep(costs, is_column, step_cost, jump_cost, total, -1, 0)
+    _sweep(costs, is_column, step_cost, jump_cost, total, 0, 1)
+    _sweep(costs, is_column, step_cost, jump_cost, total, 0, -1)
+    level = np.full((nx, ny), np.float32(-1.0))
+    for i in range(nx):
+        for j in range(ny):
+            if not is_column[i, j]:
+                continue
+            k = np.argmin(total[i, j])
+            level[i, j] = k
+            if 0 < k < nz - 1 and np.isfinite(total[i, j, k - 1]) and np.isfinite(total[i, j, k + 1]):
+                before, here, after = total[i, j, k - 1], total[i, j, k], total[i, j, k + 1]
+                bend = before - 2.0 * here + after
+                if bend > 1e-6:
+                    level[i, j] = k + 0.5 * (before - after) / bend
+    return level
+
+
+@numba.njit(cache=True, nogil=True)
+def _sweep(costs, is_column, step_cost, jump_cost, total, di, dj):  # type: ignore[no-untyped-def]
+    """Add the least costs of paths that arrive along one direction."""
+    nx, ny, nz = costs.shape
+    path = np.zeros((nx, ny, nz), np.float32)
+    for a in range(nx):
+        i = a if di >= 0 else nx - 1 - a
+        for b in range(ny):
+            j = b if dj >= 0 else ny - 1 - b
+            if not is_column[i, j]:
+                continue
+            p, q = i - di, j - dj
+            has_before = 0 <= p < nx and 0 <= q < ny and is_column[p, q]
+            least = np.min(path[p, q]) if has_before else np.float32(0.0)
+            for k in range(nz):
+                value = np.float32(0.0)
+                if has_before:
+                    value = min(path[p, q, k] - least, jump_cost)
+                    if k > 0:
+                        value = min(value, path[p, q, k - 1] - least + step_cost)
+                    if k < nz - 1:
+                        value = min(value, path[p, q, k + 1] - least + step_cost)
+                path[i, j, k] = costs[i, j, k] + value
+                total[i, j, k] += path[i, j, k]
