@@ -7,9 +7,10 @@ that thing. So each cell takes the largest set of agreeing views, if that is lar
 import numpy as np
 from jaxtyping import Bool, Float
 
+from gemel.geometry import SE3
 from gemel.stages.segment.appearance import Colours, colour_bins
 from gemel.stages.segment.background import TableMap, view_gain
-from gemel.stages.segment.placed import Placed
+from gemel.stages.segment.placed import Placed, grown
 from gemel.stages.segment.table_map import TableGrid, sample_views
 
 _TOLERANCE = 14.0
@@ -19,6 +20,8 @@ _FEWEST, _LEAST_PART = 4, 0.25
 _OBJECT_LIKE = 1.0
 """Cells whose log odds to be object exceed this are not bare, however many views agree."""
 _CHUNK = 4096
+_WINDOW_CELLS = 6
+"""How far around cells that are not bare the map is made anew."""
 
 
 def bare_table(
@@ -28,7 +31,7 @@ def bare_table(
     """The map from the views where they are not blocked, and the cells on which something always stands."""
     from gemel.stages.segment.background import from_map
 
-    grid = table.grid
+    grid, corner, near = _window(table)
     views, poses = [p.view for p in placed], [pose_of(p) for p in placed]
     drops = [from_map(view, pose, table) for view, pose in zip(views, poses, strict=True)]
     even = [
@@ -42,10 +45,28 @@ def bare_table(
     bins = colour_bins(np.nan_to_num(colour).clip(0, 255).astype(np.uint8))
     unlike = object_colours(bins) - table_colours(bins) < _OBJECT_LIKE
     is_bare = (count >= _FEWEST) & (count > _LEAST_PART * seen) & unlike
-    return TableMap(grid, colour, is_bare), ~is_bare & (seen >= 6)
+    whole = TableMap(table.grid, table.colour.copy(), table.is_bare.copy())
+    whole.colour[corner], whole.is_bare[corner] = colour, is_bare
+    stands = np.zeros_like(table.is_bare)
+    stands[corner] = ~is_bare & (seen >= 6) & near
+    return whole, stands
 
 
-def pose_of(placed: Placed) -> "SE3":  # noqa: F821
+def _window(table: TableMap) -> tuple[TableGrid, tuple[slice, slice], Bool[np.ndarray, "row column"]]:
+    """The part of the grid around cells that are not bare yet: its grid, its place, and which of it is near them."""
+    near = grown(~table.is_bare & np.isfinite(table.colour[..., 0]), _WINDOW_CELLS)
+    rows, columns = np.flatnonzero(near.any(axis=1)), np.flatnonzero(near.any(axis=0))
+    if not len(rows):
+        rows = columns = np.array([0, 1])
+    grid, y, x = table.grid, slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
+    part = TableGrid(
+        grid.x0_m + x.start * grid.cell_m, grid.y0_m + y.start * grid.cell_m, grid.cell_m,
+        (y.stop - y.start, x.stop - x.start), grid.height_m,
+    )  # fmt: skip
+    return part, (y, x), near[y, x]
+
+
+def pose_of(placed: Placed) -> SE3:
     """Its pose, which it has to have here."""
     assert placed.pose is not None
     return placed.pose

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from gemel.stages.segment.hull import box_around, main_parts, project_voxels, voxel_votes
 from gemel.stages.segment.placed import Placed, grown
 
-_VOXELS = 250_000
+_VOXELS = 120_000
 _DENIED = 0.25
 """A voxel that more than this part of the views deny is empty."""
 _SOFT = 0.1

@@ -72,6 +72,11 @@ def learn_object(placed: list[Placed], table: TableMap, first: Body) -> Learnt:
     return Learnt(looks, table, stands, body, shifts)
 
 
+def learn_from_regions(placed: list[Placed], regions: list[Bool[np.ndarray, "h w"]]) -> Looks:
+    """Colours from regions that hold the object in single views, where nothing is known about space."""
+    return _first_looks(placed, regions)
+
+
 def scan_odds(placed: Placed, learnt: Learnt) -> Float[np.ndarray, "h w"]:
     """Log odds of object in a view of the scan, neighbours not yet asked."""
     placed = shifted(placed, learnt.shift_from_camera)
@@ -99,7 +104,7 @@ def _data_odds(
 def _first_looks(placed: list[Placed], regions: list[Bool[np.ndarray, "h w"]]) -> Looks:
     rings = [grown(r, _RING_PX) & ~grown(r, _REGION_PX - 1) & ~p.near_robot for p, r in zip(placed, regions, strict=True)]
     inner = [r & ~p.near_robot for p, r in zip(placed, regions, strict=True)]
-    robot = learn_colours(np.concatenate([p.bins[p.on_robot] for p in placed]))
+    robot = learn_colours(np.concatenate([p.bins[p.on_robot] for p in placed]).astype(np.int64))
     return _from_pixels(placed, inner, rings, robot, _FIRST_DEPTH_PX)
 
 

@@ -4,17 +4,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 
 from gemel.geometry import SE3, SO3, CameraModel
 from gemel.services.kinematics.link_meshes import link_meshes
-
-_NEAREST_M = 0.005
-"""Triangles that reach nearer to the camera than this are cut off."""
+from gemel.services.render.mesh_raster import silhouette
 
 
 class RobotShape:
-    """A compiled robot model, posed by joint values; not safe to share between threads."""
+    """A compiled `mujoco.MjModel`, posed by joint values; not safe to share between threads."""
 
     def __init__(self, model: Any) -> None:
         import mujoco
@@ -23,6 +21,8 @@ class RobotShape:
         self._model = model
         self._data = mujoco.MjData(model)
         self._meshes = link_meshes(model)
+        starts = np.cumsum([0, *(len(mesh.vertices) for mesh in self._meshes)])
+        self._faces = np.concatenate([m.faces + s for m, s in zip(self._meshes, starts, strict=False)])
         self.links = tuple(model.body(i).name for i in range(1, model.nbody))
 
     def link_poses(self, joint_values: Mapping[str, float]) -> dict[str, SE3]:
@@ -36,24 +36,11 @@ class RobotShape:
             for i, name in enumerate(self.links)
         }
 
-    def silhouette(self, T_world_link: Mapping[str, SE3], camera: CameraModel, T_world_camera: SE3) -> Bool[np.ndarray, "h w"]:
-        """Pixels that any link covers."""
-        import cv2
-
-        canvas = np.zeros((camera.height, camera.width), dtype=np.uint8)
+    def silhouette(
+        self, T_world_link: Mapping[str, SE3], camera: CameraModel, T_world_camera: SE3
+    ) -> Bool[np.ndarray, "h w"]:
+        """Pixels that any link covers; lens distortion is left out, which the margin of the mask allows for."""
         T_camera_world = T_world_camera.inverse()
-        for mesh in self._meshes:
-            corners = (T_camera_world @ T_world_link[self.links[mesh.link]]) @ mesh.vertices
-            for triangle in _visible(camera, corners[mesh.faces]):
-                cv2.fillConvexPoly(canvas, triangle, 1, shift=4)
-        return canvas.astype(bool)
-
-
-def _visible(camera: CameraModel, triangles: Float[np.ndarray, "f 3 3"]) -> np.ndarray:
-    """Corners of the triangles that may be in the image, in sixteenths of a pixel, centres at whole numbers."""
-    ahead = (triangles[..., 2] > _NEAREST_M).all(axis=1)
-    pixels = camera.project(triangles[ahead])
-    size = np.array([camera.width, camera.height])
-    outside = (pixels.max(axis=1) < 0).any(axis=1) | (pixels.min(axis=1) > size).any(axis=1)
-    kept = pixels[~outside & np.isfinite(pixels).all(axis=(1, 2))]
-    return np.round(16.0 * (np.clip(kept, -4e3, 4e3) - 0.5)).astype(np.int32)
+        vertices = [(T_camera_world @ T_world_link[self.links[m.link]]) @ m.vertices for m in self._meshes]
+        intrinsics = (camera.fx, camera.fy, camera.cx, camera.cy)
+        return silhouette(np.concatenate(vertices), self._faces, intrinsics, camera.width, camera.height)

@@ -20,6 +20,8 @@ class View:
     image: UInt8[np.ndarray, "h w 3"]
     is_fixed: bool
     """Whether the camera stands still in the world."""
+    is_scan: bool = False
+    """Whether the episode only looks at a scene in which nothing but the robot moves."""
     model: CameraModel | None = None
     """Optics at working size, or None when nothing is known."""
     T_world_camera: SE3 | None = None
