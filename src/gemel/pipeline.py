@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from gemel.artifacts.capture import Capture
@@ -16,13 +17,18 @@ from gemel.artifacts.episode import Frames
 from gemel.artifacts.finding import Finding
 from gemel.artifacts.provenance import Provenance
 from gemel.artifacts.robot import RobotModel
-from gemel.artifacts.split import Split
+from gemel.artifacts.segmentation import Segmentation
+from gemel.artifacts.split import FitData, Split
 from gemel.errors import ConfigError, choices_text
 from gemel.project import Project
 from gemel.services.formats.frames import CaptureFrames
-from gemel.services.formats.robot_model import read_robot_model
+from gemel.services.formats.mask_folder import MaskFolder
+from gemel.services.formats.robot_model import compile_robot, read_robot_model
 from gemel.services.formats.source import Source, open_source, robot_model_path
 from gemel.stages.ingest.stage import ingest
+from gemel.stages.segment.backends.choose import make_segmenter
+from gemel.stages.segment.robot_shape import RobotShape
+from gemel.stages.segment.stage import segment
 from gemel.stages.split.stage import split
 from gemel.store.address import hash_json
 from gemel.store.code_version import code_version
@@ -104,6 +110,22 @@ class Run:
         path = robot_model_path(self.source, self.project.robot_model)
         return read_robot_model(path, self.store) if path else None
 
+    @cached_property
+    def robot_shape(self) -> RobotShape | None:
+        """The robot as it can be drawn."""
+        path = robot_model_path(self.source, self.project.robot_model)
+        return RobotShape(compile_robot(path)) if path else None
+
+    @cached_property
+    def masks(self) -> MaskFolder:
+        """Masks that the user keeps beside the log."""
+        return MaskFolder(self.project.masks_folder)
+
+    @cached_property
+    def corrections(self) -> MaskFolder:
+        """Masks that were painted with `gemel prompt`."""
+        return MaskFolder(self.project.corrections_folder)
+
     def get(self, stage: str, kind: type[T]) -> T:
         """The artifact of an earlier stage."""
         return self.store.get(self.addresses[stage], kind)
@@ -175,11 +197,42 @@ def _put_in_force(run: Run, address: str) -> None:
     )
 
 
+def _segment_sources(run: Run) -> dict[str, str]:
+    """Painted masks, the user's masks and the segmenter's weights, as far as they are files here."""
+    files = {"corrections": run.corrections.files(), "masks": run.masks.files()}
+    model = Path(run.project.segment_model) if run.project.segment_model else None
+    if model is not None and model.exists():
+        files["model"] = sorted(p for p in model.rglob("*") if p.is_file()) if model.is_dir() else [model]
+    return {
+        name: hash_json([[path.name, digest] for path, digest in run.store.hash_files(paths).items()])
+        for name, paths in files.items() if paths
+    }  # fmt: skip
+
+
+def _make_segmentation(run: Run, key: str, on_progress: OnProgress) -> tuple[Segmentation, tuple[Finding, ...]]:
+    capture = run.get("ingest", Capture)
+    fit = FitData.of(capture, run.get("split", Split))
+    config, frames = run.project.segment_config(), run.frames(capture, "segment", key)
+    result, info = segment(
+        fit,
+        config,
+        frames=frames,
+        blobs=run.store,
+        robot=run.robot_shape,
+        segmenter=make_segmenter(config, fit, frames, model=run.project.segment_model, mask_file=run.masks.mask),
+        painted=run.corrections.all_masks(),
+        on_progress=on_progress,
+    )
+    return result, info.findings
+
+
 STAGES = (
     Stage("ingest", "gemel.stages.ingest.stage", (), _ingest_sources, lambda run: run.project.ingest_config(),
           _make_capture),
     Stage("split", "gemel.stages.split.stage", ("ingest",), lambda run: {},
           lambda run: run.project.settings.split, _make_split, _put_in_force),
+    Stage("segment", "gemel.stages.segment.stage", ("ingest", "split"), _segment_sources,
+          lambda run: run.project.segment_config(), _make_segmentation),
 )  # fmt: skip
 STAGE_NAMES = tuple(stage.name for stage in STAGES)
 
