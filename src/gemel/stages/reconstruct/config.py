@@ -19,8 +19,8 @@ class ReconstructConfig:
     """Voxels of the visual hull along an object's longest side."""
     faces: int = 2000
     """Faces of an object's mesh, about."""
-    gaussians_per_edge: int = 2
-    """The square of this is the number of Gaussians on a face."""
+    gaussians: int = 8000
+    """Gaussians of an object, about."""
     steps: tuple[int, ...] = (200, 400, 800)
     """Steps of the joint fit at a quarter, half and full size of the images."""
     fixed_views: int = 2

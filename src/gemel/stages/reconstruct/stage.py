@@ -142,7 +142,7 @@ def _fit_object(
         voxel_count=config.voxels,
         face_count=config.faces,
         table_z=config.calibration.table_height_m if located.problem is not None else None,
-        fit=FitConfig(steps=config.steps, per_edge=config.gaussians_per_edge),
+        fit=FitConfig(steps=config.steps, gaussian_count=config.gaussians),
     )
     mesh, info = reconstruct_object(
         views.fitted, rig, object_config, renderer=renderer, rng=rng,

@@ -36,9 +36,7 @@ def with_neighbours(guesses: list[Guess], steps: list[int]) -> Float[np.ndarray,
 
 def _leaves(guesses: list[Guess], places: list[int]) -> bool:
     """Whether the masks at these places touch the image's border: the object may have left the view between them."""
-    return any(
-        m[0].any() or m[-1].any() or m[:, 0].any() or m[:, -1].any() for m in (guesses[j].mask for j in places)
-    )
+    return any(m[0].any() or m[-1].any() or m[:, 0].any() or m[:, -1].any() for m in (guesses[j].mask for j in places))
 
 
 def _centre(guess: Guess) -> tuple[float, float]:

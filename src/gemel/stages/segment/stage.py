@@ -66,7 +66,9 @@ def segment(
     for n, (name, prompt, episodes) in enumerate(wanted):
         of = [view for view in views if view.episode in episodes]
         brushed = _at_view_size((painted or {}).get(name, {}), of)
-        guesses = segmenter(of, Wanted(name, prompt, brushed), lambda f, n=n: on_progress(0.3 + 0.7 * (n + f) / len(wanted)))  # type: ignore[misc]
+        guesses = segmenter(
+            of, Wanted(name, prompt, brushed), lambda f, n=n: on_progress(0.3 + 0.7 * (n + f) / len(wanted))
+        )  # type: ignore[misc]
         if not any(guess.mask.any() for guess in guesses):
             findings.append(not_found(name))
         for track, more in _tracks(name, prompt, of, guesses, fit, config, blobs):
@@ -98,7 +100,8 @@ def _prompted_shots(fit: FitData, config: SegmentConfig, painted: Painted) -> li
     for episode, camera, step in asked:
         if episode not in records:
             raise ConfigError(
-                f"A prompt is in episode {choices_text(episode, list(records))}", remedy="point at a frame of these episodes"
+                f"A prompt is in episode {choices_text(episode, list(records))}",
+                remedy="point at a frame of these episodes",
             )
         cameras = [stream.camera for stream in records[episode].streams]
         if camera not in cameras:
