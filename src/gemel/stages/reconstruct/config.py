@@ -15,6 +15,12 @@ class ReconstructConfig:
     """Whether cameras and robot are corrected at all; if not, the given ones are taken as they are."""
     is_refined: bool = True
     """Whether the object's own looks correct cameras further."""
+    start: str = "hull"
+    """What an object's mesh starts from: `hull`, or `sphere` for comparison."""
+    is_smooth: bool = True
+    """Whether rough surfaces cost; off for comparison only."""
+    is_flat: bool = True
+    """Whether Gaussians are kept flat on their faces; off for comparison only."""
     voxels: int = 96
     """Voxels of the visual hull along an object's longest side."""
     faces: int = 2000
