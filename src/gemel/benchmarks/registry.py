@@ -11,6 +11,12 @@ def _ingest() -> Callable[..., Result]:
     return bench_ingest
 
 
+def _masks() -> Callable[..., Result]:
+    from gemel.benchmarks.masks import bench_masks
+
+    return bench_masks
+
+
 def _splat() -> Callable[..., Result]:
     from gemel.benchmarks.splat import bench_splat
 
@@ -31,6 +37,7 @@ def _world() -> Callable[..., Result]:
 
 BENCHMARKS: dict[str, Callable[[], Callable[..., Result]]] = {
     "ingest": _ingest,
+    "masks": _masks,
     "splat": _splat,
     "views": _views,
     "world": _world,
