@@ -146,7 +146,7 @@ def _looks(taken: Taken, info: ReconstructInfo, name: str) -> Row:
     from gemel.benchmarks.true_masks import TrueMasks
     from gemel.stages.reconstruct.looks import drawn
 
-    masks = TrueMasks(taken.truth, taken.robot)
+    masks = TrueMasks(taken.truth, taken.robot_file)
     observations, fitted = info.observations, info.fitted[name]
 
     def true_mask(v: int) -> np.ndarray:

@@ -23,6 +23,12 @@ def _reconstruct() -> Callable[..., Result]:
     return bench_reconstruct
 
 
+def _masks() -> Callable[..., Result]:
+    from gemel.benchmarks.masks import bench_masks
+
+    return bench_masks
+
+
 def _splat() -> Callable[..., Result]:
     from gemel.benchmarks.splat import bench_splat
 
@@ -45,6 +51,7 @@ BENCHMARKS: dict[str, Callable[[], Callable[..., Result]]] = {
     "calibrate": _calibrate,
     "ingest": _ingest,
     "reconstruct": _reconstruct,
+    "masks": _masks,
     "splat": _splat,
     "views": _views,
     "world": _world,

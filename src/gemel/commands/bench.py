@@ -20,7 +20,7 @@ class Bench:
     """Reproduce a figure: prints a table and, with --json, writes figures, rows, machine, date and commit."""
 
     name: Annotated[str, tyro.conf.Positional]
-    """Which benchmark: calibrate, ingest, reconstruct, splat, views, world."""
+    """Which benchmark: calibrate, ingest, masks, reconstruct, splat, views, world."""
     json: Path | None = None
     """Write the result to this file, or `--json` alone for the screen."""
     quick: bool = False
@@ -28,7 +28,7 @@ class Bench:
     seed: int = 0
     """Seed of everything that is drawn."""
     data: Path | None = None
-    """Measurements to run on, for benchmarks that read some (views)."""
+    """Measurements to run on, for benchmarks that read some (masks, views)."""
     withhold_every: int | None = None
     """Keep every n-th view back for testing (views)."""
     backend: str | None = None
