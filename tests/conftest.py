@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 _ARTIFACTS = [f.stem for f in (ROOT / "src/gemel/artifacts").glob("*.py") if f.stem not in ("__init__", "gaussians")]
 _STAGES = [
     ".".join(f.relative_to(ROOT / "src").with_suffix("").parts)
-    for f in (ROOT / "src/gemel/stages").glob("*/*.py")
+    for f in (ROOT / "src/gemel/stages").rglob("*.py")
     if f.stem != "__init__" and not f.stem.endswith("_kernel")
 ]
 _CHECKED_ROOMS = (
