@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor  # noqa: TID253
 
 from gemel.artifacts.splatmesh import SplatMesh
-from gemel.geometry import SE3, SO3, face_areas, face_normals
+from gemel.geometry import SE3, SO3, face_areas, face_normals, vertex_normals
 from gemel.services.render.renderer import Renderer
 from gemel.stages.reconstruct.cap import CapSettings, cap_hull
 from gemel.stages.reconstruct.fit import FitConfig, OnProgress, SplatState, fit_splats
@@ -34,6 +34,8 @@ class ObjectConfig:
     """Voxels of the hull along the object's longest side."""
     face_count: int = 2000
     """Faces of the mesh, about."""
+    unseen_coarseness: float = 1.0
+    """How much longer edges are where no view sees the surface; more than 1 where most of the hull is invented."""
     table_z: float | None = 0.0
     """Height of the table on which the object rests [m]; None if it rests on nothing that is known."""
     cap: CapSettings = field(default_factory=CapSettings)
@@ -88,8 +90,17 @@ def starting_mesh(views: Views, config: ObjectConfig) -> Mesh:
     T_up_world = SE3.identity() if config.table_z is not None else _upright(views)
     upright = replace(views, Ts_world_camera=T_up_world @ views.Ts_world_camera)
     hull = visual_hull(upright, voxel_count=config.voxel_count, table_z=config.table_z)
-    vertices, faces = even_mesh(cap_hull(hull, upright, config.cap), config.face_count)
+    capped = cap_hull(hull, upright, config.cap)
+    vertices, faces = even_mesh(
+        capped, config.face_count, lambda *mesh: _coarseness(upright, mesh, config.unseen_coarseness)
+    )
     return T_up_world.inverse() @ vertices, faces
+
+
+def _coarseness(views: Views, mesh: Mesh, unseen: float) -> Float[np.ndarray, " v"]:
+    """Edges may be longer where nobody looks."""
+    sight = look_at_points(views, views.Ts_camera_world, *mesh, mesh[0], vertex_normals(*mesh))
+    return np.where(sight.is_seen.any(axis=0), 1.0, unseen)
 
 
 def _upright(views: Views) -> SE3:
