@@ -121,7 +121,8 @@ def starting_state(views: Views, rig: Rig, mesh: Mesh, config: FitConfig, *, dev
         Ts_camera_world = rig.poses()[0].double().cpu().numpy()
     normals, middles = face_normals(vertices, faces), vertices[faces].mean(axis=1)
     of_faces = look_at_points(views, Ts_camera_world, vertices, faces, middles, normals)
-    per_edge = gaussians_per_edge(of_faces.is_seen.any(axis=0), face_areas(vertices, faces), config.gaussian_count)
+    is_seen = np.asarray(of_faces.is_seen.any(axis=0))
+    per_edge = gaussians_per_edge(is_seen, face_areas(vertices, faces), config.gaussian_count)
     face_from_gaussian, barycentric = spread(per_edge)
     points = np.einsum("nk,nkd->nd", barycentric, vertices[faces[face_from_gaussian]])
     sight = look_at_points(views, Ts_camera_world, vertices, faces, points, normals[face_from_gaussian])
@@ -166,13 +167,13 @@ def finished(state: SplatState, views: Views, rig: Rig, config: ObjectConfig) ->
         scale = state.log_scale.exp().cpu().numpy()
         opacity = torch.sigmoid(state.opacity_logits).cpu().numpy()
     faces = state.binding.faces.cpu().numpy()
-    barycentric = state.binding.barycentric.double().cpu().numpy()
+    uv = state.uv.detach().double().cpu().numpy()
     return SplatMesh(
         vertices=vertices,
         faces=faces,
         is_seen=seen_vertices(views, Ts_camera_world, vertices, faces, table_z=config.table_z),
         face_from_gaussian=state.binding.face_from_gaussian.cpu().numpy(),
-        barycentric=barycentric / barycentric.sum(axis=1, keepdims=True),
+        barycentric=np.concatenate([1.0 - uv.sum(axis=1, keepdims=True), uv], axis=1),
         in_plane_scale=scale,
         normal_scale_m=state.binding.normal_scale_m,
         sh=state.sh.detach().cpu().numpy(),
