@@ -14,7 +14,7 @@ from gemel.services.render.renderer import Renderer, RenderRequest
 from gemel.stages.reconstruct.views import Views
 
 STEPS = {"means": 0.3, "log_scales": 2e-2, "quats": 1e-2, "logits": 2e-2, "sh": 2e-2}
-"""Adam's first steps; that of the means is relative to the Gaussians' median size. The best of four sets that were tried
+"""Adam's first steps; the means' is relative to the Gaussians' median size. The best of four sets that were tried
 on the withheld views themselves, so if anything the comparison favours the free Gaussians."""
 
 
