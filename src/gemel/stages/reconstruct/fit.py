@@ -42,8 +42,8 @@ class FitConfig:
     colour_step: float = 0.02
     opacity_step: float = 0.02
     scale_step: float = 0.005
-    place_step: float = 0.005
-    """Step of a Gaussian on its face, as a part of the face's edges."""
+    place_step: float = 0.0
+    """Step of a Gaussian on its face, as a part of the face's edges; 0: Gaussians keep their places."""
     response_step: float = 0.002
     first_scale: float = 0.8
     """Size of the Gaussians relative to their part of the face, at the start."""
@@ -101,13 +101,14 @@ class SplatState:
 
     def groups(self, config: FitConfig) -> list[dict[str, Any]]:
         """Adam's groups, without vertices and rig."""
-        return [
+        groups = [
             {"params": [self.sh], "lr": config.colour_step},
             {"params": [self.opacity_logits], "lr": config.opacity_step},
             {"params": [self.log_scale], "lr": config.scale_step},
             {"params": [self.uv], "lr": config.place_step},
             {"params": [self.gains, self.offsets], "lr": config.response_step},
         ]
+        return [group for group in groups if group["lr"] > 0.0]
 
 
 def draw(
