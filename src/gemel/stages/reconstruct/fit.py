@@ -89,7 +89,7 @@ class SplatState:
         self.log_scale = torch.tensor(
             np.stack([first, first], axis=-1), dtype=torch.float32, device=device, requires_grad=True
         )
-        self.uv = self.binding.barycentric[:, 1:].clone().requires_grad_()
+        self.uv = self.binding.barycentric[:, 1:].clone().requires_grad_(config.place_step > 0.0)
         self.gains = torch.zeros((camera_count, 3), device=device, requires_grad=True)
         self.offsets = torch.zeros((camera_count, 3), device=device, requires_grad=True)
 
@@ -101,7 +101,7 @@ class SplatState:
 
     def groups(self, config: FitConfig) -> list[dict[str, Any]]:
         """Adam's groups, without vertices and rig."""
-        groups = [
+        groups: list[dict[str, Any]] = [
             {"params": [self.sh], "lr": config.colour_step},
             {"params": [self.opacity_logits], "lr": config.opacity_step},
             {"params": [self.log_scale], "lr": config.scale_step},
