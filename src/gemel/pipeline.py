@@ -7,36 +7,26 @@ taken from the store otherwise; a run that was cut off continues with what is mi
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from functools import cached_property
-from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 from gemel.artifacts.capture import Capture
-from gemel.artifacts.episode import Frames
 from gemel.artifacts.finding import Finding
 from gemel.artifacts.provenance import Provenance
-from gemel.artifacts.robot import RobotModel
 from gemel.artifacts.segmentation import Segmentation
 from gemel.artifacts.split import FitData, Split
 from gemel.errors import ConfigError, choices_text
 from gemel.project import Project
-from gemel.services.formats.frames import CaptureFrames
-from gemel.services.formats.mask_folder import MaskFolder
-from gemel.services.formats.robot_model import compile_robot, read_robot_model
-from gemel.services.formats.source import Source, open_source, robot_model_path
+from gemel.run import Run
 from gemel.stages.ingest.stage import ingest
-from gemel.stages.segment.backends.choose import make_segmenter
-from gemel.stages.segment.robot_shape import RobotShape
 from gemel.stages.segment.stage import segment
 from gemel.stages.split.stage import split
 from gemel.store.address import hash_json
 from gemel.store.code_version import code_version
 from gemel.store.codec import encode
-from gemel.store.seal import Grant, record_roles
+from gemel.store.seal import record_roles
 from gemel.store.store import Store, work_key
 
-T = TypeVar("T")
 OnProgress = Callable[[float], None]
 
 
@@ -73,73 +63,6 @@ class StageStatus:
     address: str = ""
     made_at: str = ""
     duration_s: float = 0.0
-
-
-@dataclass
-class Run:
-    """One project being run: its store, its log and the artifacts so far."""
-
-    project: Project
-    store: Store
-    addresses: dict[str, str] = field(default_factory=dict)
-    on_hashed: Callable[[float], None] = lambda fraction: None
-
-    @cached_property
-    def source(self) -> Source:
-        """The log, opened."""
-        return open_source(self.project.source)
-
-    @cached_property
-    def hash_from_file(self) -> dict[str, str]:
-        """SHA-256 of every file of the log; files that were hashed before and did not change are not read."""
-        paths = {relative: self.source.root / relative for relative in self.source.files()}
-        total = max(sum(path.stat().st_size for path in paths.values()), 1)
-        done = 0
-
-        def on_file(path: Any, digest: str) -> None:
-            nonlocal done
-            done += path.stat().st_size
-            self.on_hashed(done / total)
-
-        hashes = self.store.hash_files(list(paths.values()), on_file=on_file)
-        return {relative: hashes[path] for relative, path in paths.items()}
-
-    @cached_property
-    def robot(self) -> RobotModel | None:
-        """The robot's description: the project's, else the one that came with the log."""
-        path = robot_model_path(self.source, self.project.robot_model)
-        return read_robot_model(path, self.store) if path else None
-
-    @cached_property
-    def robot_shape(self) -> RobotShape | None:
-        """The robot as it can be drawn."""
-        path = robot_model_path(self.source, self.project.robot_model)
-        return RobotShape(compile_robot(path)) if path else None
-
-    @cached_property
-    def masks(self) -> MaskFolder:
-        """Masks that the user keeps beside the log."""
-        return MaskFolder(self.project.masks_folder)
-
-    @cached_property
-    def corrections(self) -> MaskFolder:
-        """Masks that were painted with `gemel prompt`."""
-        return MaskFolder(self.project.corrections_folder)
-
-    def get(self, stage: str, kind: type[T]) -> T:
-        """The artifact of an earlier stage."""
-        return self.store.get(self.addresses[stage], kind)
-
-    def frames(self, capture: Capture, stage: str, key: str) -> Frames:
-        """The reader for one stage: sealed, logged, checked against the hashes of ingest."""
-        grant = Grant(self.store.ledger, stage, key)
-        return CaptureFrames(
-            capture,
-            source_root=self.source.root,
-            blobs=self.store,
-            grant=grant.read,
-            hash_of=lambda path: self.store.hash_files([path])[path],
-        )
 
 
 @dataclass(frozen=True)
@@ -198,28 +121,24 @@ def _put_in_force(run: Run, address: str) -> None:
 
 
 def _segment_sources(run: Run) -> dict[str, str]:
-    """Painted masks, the user's masks and the segmenter's weights, as far as they are files here."""
-    files = {"corrections": run.corrections.files(), "masks": run.masks.files()}
-    model = Path(run.project.segment_model) if run.project.segment_model else None
-    if model is not None and model.exists():
-        files["model"] = sorted(p for p in model.rglob("*") if p.is_file()) if model.is_dir() else [model]
+    """Painted masks, the user's masks and the segmenter's weights."""
     return {
         name: hash_json([[path.name, digest] for path, digest in run.store.hash_files(paths).items()])
-        for name, paths in files.items() if paths
-    }  # fmt: skip
+        for name, paths in run.segment_files().items()
+    }
 
 
 def _make_segmentation(run: Run, key: str, on_progress: OnProgress) -> tuple[Segmentation, tuple[Finding, ...]]:
     capture = run.get("ingest", Capture)
     fit = FitData.of(capture, run.get("split", Split))
-    config, frames = run.project.segment_config(), run.frames(capture, "segment", key)
     result, info = segment(
         fit,
-        config,
-        frames=frames,
+        run.project.segment_config(),
+        frames=run.frames(capture, "segment", key),
         blobs=run.store,
         robot=run.robot_shape,
-        segmenter=make_segmenter(config, fit, frames, model=run.project.segment_model, mask_file=run.masks.mask),
+        model=run.project.segment_model,
+        mask_file=run.masks.mask,
         painted=run.corrections.all_masks(),
         on_progress=on_progress,
     )

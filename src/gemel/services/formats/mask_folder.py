@@ -34,9 +34,7 @@ class MaskFolder:
         for path in self.files():
             camera, episode, name = (path.parents[i].name for i in range(3))
             if not path.stem.isdecimal():
-                raise SourceError(
-                    f"{path} is not named by a step.", remedy="name masks OBJECT/EPISODE/CAMERA/STEP.png"
-                )
+                raise SourceError(f"{path} is not named by a step.", remedy="name masks OBJECT/EPISODE/CAMERA/STEP.png")
             found.setdefault(name, {})[episode, camera, int(path.stem)] = read_image(path, grey=True) > _WHITE
         return found
 

@@ -50,7 +50,9 @@ def colour_counts(
     from scipy.ndimage import gaussian_filter
 
     counts = np.bincount(bins, weights=weights, minlength=int(np.prod(_SHAPE))).astype(np.float32)
-    return gaussian_filter(counts.reshape(_SHAPE), _BLUR_BINS, mode="nearest", truncate=3.0).reshape(-1).astype(np.float64)
+    return (
+        gaussian_filter(counts.reshape(_SHAPE), _BLUR_BINS, mode="nearest", truncate=3.0).reshape(-1).astype(np.float64)
+    )
 
 
 def colours_from_counts(counts: Float[np.ndarray, " bin"], *, floor: float = _FLOOR) -> Colours:

@@ -96,7 +96,11 @@ class _Place:
         links = robot.link_poses(joints) if robot is not None else {}
         pose = self._pose(shot.step, links)
         drifts, sigmas = self._drifts(shot.step, joints, pose)
-        mask = robot.silhouette(links, model, pose) if robot is not None and model is not None and pose is not None else None
+        mask = (
+            robot.silhouette(links, model, pose)
+            if robot is not None and model is not None and pose is not None
+            else None
+        )
         return View(
             shot.episode, shot.camera, shot.step, image,
             is_fixed=camera.parent == WORLD and not camera.has_pose_per_frame,

@@ -22,6 +22,11 @@ class PointPrompt:
     def __post_init__(self) -> None:
         _check_numbers("xy", self.xy, 2, self.step)
 
+    @property
+    def frame(self) -> tuple[str, str, int]:
+        """Episode, camera and step."""
+        return self.episode, self.camera, self.step
+
 
 @dataclass(frozen=True)
 class BoxPrompt:
@@ -37,8 +42,14 @@ class BoxPrompt:
         _check_numbers("box", self.box, 4, self.step)
         if not (self.box[0] < self.box[2] and self.box[1] < self.box[3]):
             raise ConfigError(
-                f"box = {list(self.box)} is empty.", remedy="give left, top, right, bottom with left < right, top < bottom"
+                f"box = {list(self.box)} is empty.",
+                remedy="give left, top, right, bottom with left < right, top < bottom",
             )
+
+    @property
+    def frame(self) -> tuple[str, str, int]:
+        """Episode, camera and step."""
+        return self.episode, self.camera, self.step
 
 
 @dataclass(frozen=True)
@@ -91,7 +102,7 @@ class SegmentConfig:
         if self.backend in ("sam", "isnet") and not self.model:
             raise ConfigError(
                 f'[segment] backend = "{self.backend}" has no model.',
-                remedy="give model = PATH (or a hub id for sam), or use backend = \"classical\"",
+                remedy='give model = PATH (or a hub id for sam), or use backend = "classical"',
             )
 
 

@@ -102,7 +102,9 @@ def _data_odds(
 
 
 def _first_looks(placed: list[Placed], regions: list[Bool[np.ndarray, "h w"]]) -> Looks:
-    rings = [grown(r, _RING_PX) & ~grown(r, _REGION_PX - 1) & ~p.near_robot for p, r in zip(placed, regions, strict=True)]
+    rings = [
+        grown(r, _RING_PX) & ~grown(r, _REGION_PX - 1) & ~p.near_robot for p, r in zip(placed, regions, strict=True)
+    ]
     inner = [r & ~p.near_robot for p, r in zip(placed, regions, strict=True)]
     robot = learn_colours(np.concatenate([p.bins[p.on_robot] for p in placed]).astype(np.int64))
     return _from_pixels(placed, inner, rings, robot, _FIRST_DEPTH_PX)

@@ -11,14 +11,16 @@ _FIRST_RADIUS = 0.12
 """A point alone is taken to be the middle of a thing of at most this part of the image's width in radius."""
 
 
-def prompted_regions(views: list[View], wanted: Wanted, full_width: dict[str, int]) -> dict[int, Bool[np.ndarray, "h w"]]:
+def prompted_regions(
+    views: list[View], wanted: Wanted, full_width: dict[str, int]
+) -> dict[int, Bool[np.ndarray, "h w"]]:
     """For each view with a prompt, by its place: the object's region, by GrabCut (Rother and others 2004)."""
     regions = {}
     for i, view in enumerate(views):
         scale = view.size[1] / full_width[view.camera]
         painted = wanted.painted.get(key_of(view))
-        points = [p for p in wanted.prompt.points if (p.episode, p.camera, p.step) == key_of(view)]
-        boxes = [b for b in wanted.prompt.boxes if (b.episode, b.camera, b.step) == key_of(view)]
+        points = [p for p in wanted.prompt.points if p.frame == key_of(view)]
+        boxes = [b for b in wanted.prompt.boxes if b.frame == key_of(view)]
         if painted is not None:
             regions[i] = painted
         elif any(p.is_object for p in points) or boxes:
@@ -53,5 +55,7 @@ def grab(
         return near
     models = np.zeros((1, 65)), np.zeros((1, 65))
     cv2.setRNGSeed(0)
-    labels, _, _ = cv2.grabCut(np.ascontiguousarray(image[..., ::-1]), labels, None, *models, _TURNS, cv2.GC_INIT_WITH_MASK)
+    labels, _, _ = cv2.grabCut(
+        np.ascontiguousarray(image[..., ::-1]), labels, None, *models, _TURNS, cv2.GC_INIT_WITH_MASK
+    )
     return np.isin(labels, (cv2.GC_FGD, cv2.GC_PR_FGD))

@@ -12,6 +12,7 @@ Memory: all frames at working size, 60 kB each at 160 x 120, 230 kB at 320 x 240
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from jaxtyping import Bool
@@ -23,11 +24,12 @@ from gemel.artifacts.segmentation import MaskTrack, Segmentation
 from gemel.artifacts.split import FitData
 from gemel.errors import ConfigError, choices_text
 from gemel.geometry.bitmask import pack_masks
+from gemel.stages.segment.backends.choose import MaskFile, make_segmenter
 from gemel.stages.segment.build_views import Shot, build_views, choose_shots
 from gemel.stages.segment.confidence import with_neighbours
 from gemel.stages.segment.config import ObjectPrompt, SegmentConfig
 from gemel.stages.segment.findings import not_found, track_findings
-from gemel.stages.segment.guess import FrameKey, Guess, Segmenter, Wanted
+from gemel.stages.segment.guess import FrameKey, Guess, Wanted
 from gemel.stages.segment.robot_shape import RobotShape
 from gemel.stages.segment.view import View
 
@@ -51,11 +53,16 @@ def segment(
     frames: Frames,
     blobs: Blobs,
     robot: RobotShape | None,
-    segmenter: Segmenter,
+    model: str = "",
+    mask_file: MaskFile = lambda name, key: None,
     painted: Painted | None = None,
     on_progress: OnProgress = lambda fraction: None,
 ) -> tuple[Segmentation, SegmentInfo]:
-    """Masks of every object in every chosen frame."""
+    """Masks of every object in every chosen frame.
+
+    `model` is where the segmenter's weights are; `mask_file` hands out the user's own masks.
+    """
+    segmenter = make_segmenter(config, fit, frames, model=model, mask_file=mask_file)
     wanted = _wanted(fit, config)
     shots = choose_shots(fit, config)
     shots += [shot for shot in _prompted_shots(fit, config, painted or {}) if shot not in set(shots)]
@@ -66,7 +73,8 @@ def segment(
     for n, (name, prompt, episodes) in enumerate(wanted):
         of = [view for view in views if view.episode in episodes]
         brushed = _at_view_size((painted or {}).get(name, {}), of)
-        guesses = segmenter(of, Wanted(name, prompt, brushed), lambda f, n=n: on_progress(0.3 + 0.7 * (n + f) / len(wanted)))  # type: ignore[misc]
+        part = partial(_part_done, on_progress, n, len(wanted))
+        guesses = segmenter(of, Wanted(name, prompt, brushed), part)
         if not any(guess.mask.any() for guess in guesses):
             findings.append(not_found(name))
         for track, more in _tracks(name, prompt, of, guesses, fit, config, blobs):
@@ -74,6 +82,11 @@ def segment(
             findings += more
     settings = {"min_confidence": config.min_confidence}
     return Segmentation(tuple(tracks), f"{config.backend} {VERSION}", settings), SegmentInfo(tuple(findings))
+
+
+def _part_done(on_progress: OnProgress, done: int, total: int, fraction: float) -> None:
+    """Progress of one object among several, after the frames were read."""
+    on_progress(0.3 + 0.7 * (done + fraction) / total)
 
 
 def _wanted(fit: FitData, config: SegmentConfig) -> list[tuple[str, ObjectPrompt, set[str]]]:
@@ -92,13 +105,15 @@ def _wanted(fit: FitData, config: SegmentConfig) -> list[tuple[str, ObjectPrompt
 
 def _prompted_shots(fit: FitData, config: SegmentConfig, painted: Painted) -> list[Shot]:
     """Frames that somebody pointed at or painted; each has to exist and must not be held out."""
-    asked = [(p.episode, p.camera, p.step) for o in config.objects.values() for p in (*o.points, *o.boxes)]
+    asked = [p.frame for o in config.objects.values() for p in o.points]
+    asked += [b.frame for o in config.objects.values() for b in o.boxes]
     asked += [key for frames in painted.values() for key in frames]
     records = {record.id: record for record in (*fit.calibration, *fit.validation)}
     for episode, camera, step in asked:
         if episode not in records:
             raise ConfigError(
-                f"A prompt is in episode {choices_text(episode, list(records))}", remedy="point at a frame of these episodes"
+                f"A prompt is in episode {choices_text(episode, list(records))}",
+                remedy="point at a frame of these episodes",
             )
         cameras = [stream.camera for stream in records[episode].streams]
         if camera not in cameras:

@@ -2,8 +2,9 @@
 
 Gauss-Newton from blurred to sharp. What is wrong with a mounted camera is mostly the same in all of its views: how it
 is mounted, offsets of the joints that carry it, its delay. These are fitted first, then each view gets a small
-correction of its own. All stay near the guess by their standard deviations, so a plain table leaves the guesses alone. Residuals are differences of band-passed log brightness, which exposure, vignetting and slow changes of
-light do not touch; Tukey's weights ignore what does not lie in the plane.
+correction of its own. All stay near the guess by their standard deviations, so a plain table leaves the guesses alone.
+Residuals are differences of band-passed log brightness, which exposure, vignetting and slow changes of light do not
+touch; Tukey's weights ignore what does not lie in the plane.
 """
 
 from dataclasses import dataclass

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Bool, Float
 
+from gemel.stages.segment.appearance import colour_bins
 from gemel.stages.segment.background import Backdrop, camera_median
 from gemel.stages.segment.hull import VoxelBox, pixel_of, project_voxels
 from gemel.stages.segment.odds import Looks
 from gemel.stages.segment.placed import Placed, grown
-from gemel.stages.segment.appearance import colour_bins
 
 _TOLERANCE = 0.02
 """How far cameras may disagree, as part of the image's width."""

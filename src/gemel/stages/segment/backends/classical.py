@@ -15,8 +15,8 @@ from gemel.errors import ConfigError
 from gemel.stages.segment.background import Backdrop, from_map
 from gemel.stages.segment.body import Body
 from gemel.stages.segment.build_views import episodes_of
-from gemel.stages.segment.config import ObjectPrompt
 from gemel.stages.segment.choose_thing import chosen_thing
+from gemel.stages.segment.config import ObjectPrompt
 from gemel.stages.segment.find_object import find_things
 from gemel.stages.segment.guess import Guess, Wanted, key_of
 from gemel.stages.segment.hull import VoxelBox
@@ -58,7 +58,9 @@ class ClassicalSegmenter:
         known: dict[str, _Known] = {}
         for n, episode in enumerate(scans):
             of = [i for i, v in enumerate(views) if v.episode == episode]
-            found = self._learn_scan([views[i] for i in of], {of.index(i): r for i, r in regions.items() if i in of}, wanted)
+            found = self._learn_scan(
+                [views[i] for i in of], {of.index(i): r for i, r in regions.items() if i in of}, wanted
+            )
             if found is not None:
                 known[episode] = found
             on_progress(0.5 * (n + 1) / len(scans))
@@ -72,7 +74,10 @@ class ClassicalSegmenter:
         trials = [i for i, v in enumerate(views) if v.episode not in known]
         _fill(guesses, views, trials, rest, is_still=False)
         on_progress(1.0)
-        done = [g if g is not None else Guess(np.zeros(v.size, dtype=bool), 0.0) for g, v in zip(guesses, views, strict=True)]
+        done = [
+            g if g is not None else Guess(np.zeros(v.size, dtype=bool), 0.0)
+            for g, v in zip(guesses, views, strict=True)
+        ]
         return [
             Guess(wanted.painted[key_of(v)], 1.0) if key_of(v) in wanted.painted else g
             for g, v in zip(done, views, strict=True)
@@ -87,7 +92,9 @@ class ClassicalSegmenter:
             return None
         box, things = find_things(scene.keys, scene.table)
         placed = {i: place(views[i], scene.correction_from_camera) for i in regions}
-        thing = chosen_thing(things, box.voxel_m, scene.keys, [(placed[i], regions[i]) for i in regions], wanted.prompt.prompt)
+        thing = chosen_thing(
+            things, box.voxel_m, scene.keys, [(placed[i], regions[i]) for i in regions], wanted.prompt.prompt
+        )
         if thing is None:
             return None
         learnt = learn_object(scene.keys, scene.table, Body(thing, np.ones(len(thing)), box.voxel_m))
@@ -96,15 +103,17 @@ class ClassicalSegmenter:
     def _learn_prompts(self, views: list[View], regions: dict[int, np.ndarray], wanted: Wanted) -> _Known:
         if not regions:
             raise ConfigError(
-                f"Nothing says which pixels are {wanted.name!r}: no scan with calibrated cameras shows it on the table, "
-                "and it has no point, box or painted mask in a frame that is segmented.",
+                f"Nothing says which pixels are {wanted.name!r}: no scan with calibrated cameras shows it on the "
+                "table, and it has no point, box or painted mask in a frame that is segmented.",
                 remedy="point at it with `gemel prompt DIR`, or record a scan and give the cameras in twin.toml",
             )
         placed = [Placed(views[i], None) for i in regions]
         return _Known(learn_from_regions(placed, list(regions.values())))
 
 
-def _fill(guesses: list[Guess | None], views: list[View], places: Sequence[int], known: _Known, *, is_still: bool) -> None:
+def _fill(
+    guesses: list[Guess | None], views: list[View], places: Sequence[int], known: _Known, *, is_still: bool
+) -> None:
     """Guesses of the views at these places."""
     correction = known.scene.correction_from_camera if known.scene else {}
     placed = [place(views[i], correction) for i in places]
@@ -141,5 +150,3 @@ def _guess(placed: Placed, odds: Float[np.ndarray, "h w"], part: Bool[np.ndarray
     sure = np.abs(np.tanh(0.25 * odds))
     edge = matted(placed.view.image, mask, placed.view.robot)
     return Guess(edge, float(sure[mask].mean()))
-
-

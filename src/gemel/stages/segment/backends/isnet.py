@@ -78,7 +78,9 @@ def _open(path: Path) -> Any:
     try:
         session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime has no common base for what a bad file raises
-        raise SourceError(f"{path} cannot be run: {str(error).splitlines()[0]}", remedy="export the model again") from error
+        raise SourceError(
+            f"{path} cannot be run: {str(error).splitlines()[0]}", remedy="export the model again"
+        ) from error
     inputs = session.get_inputs()
     if len(inputs) != 1 or len(inputs[0].shape) != 4:
         raise SourceError(
