@@ -1,7 +1,8 @@
 """The prompt page's server: on the loopback interface only, with the standard library.
 
-Requests must name a loopback host and, to change anything, carry the token of the page, so that no other site that is
-open in the browser can read frames or write prompts.
+One request is served at a time, in the thread that made the desk: a store belongs to one thread. Requests must name a
+loopback host and, to change anything, carry the token of the page, so that no other site in the browser can read frames or
+write prompts.
 """
 
 import base64
@@ -9,9 +10,8 @@ import binascii
 import json
 import secrets
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib.resources import files
-from threading import Lock
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -29,16 +29,15 @@ _POLICY = (
 )
 
 
-def make_server(desk: Desk, port: int = 0) -> ThreadingHTTPServer:
+def make_server(desk: Desk, port: int = 0) -> HTTPServer:
     """A server for one desk, bound but not yet serving; its `token` guards what changes anything."""
-    token, lock = secrets.token_urlsafe(16), Lock()
+    token = secrets.token_urlsafe(16)
 
     class Handler(_Handler):
         pass
 
-    Handler.desk, Handler.token, Handler.lock = desk, token, lock
-    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-    server.daemon_threads = True
+    Handler.desk, Handler.token = desk, token
+    server = HTTPServer(("127.0.0.1", port), Handler)
     server.token = token  # type: ignore[attr-defined]
     return server
 
@@ -46,7 +45,8 @@ def make_server(desk: Desk, port: int = 0) -> ThreadingHTTPServer:
 class _Handler(BaseHTTPRequestHandler):
     desk: Desk
     token: str
-    lock: Lock
+    timeout = 3
+    """Seconds for which a connection that says nothing is kept: browsers open some in advance."""
 
     def do_GET(self) -> None:
         """The page, its contents, frames and masks."""
@@ -77,8 +77,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(404, "text/plain", b"not here")
             return
         try:
-            with self.lock:  # videos and the store are read by one request at a time
-                route()
+            route()
         except GemelError as error:
             self._send(400, "text/plain; charset=utf-8", str(error).encode())
         except (KeyError, ValueError, TypeError, binascii.Error) as error:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool
@@ -33,6 +33,7 @@ class Wanted:
     """Corrected masks at the size of their views."""
 
 
+@runtime_checkable
 class Segmenter(Protocol):
     """Masks of one object in all views, in their order."""
 
