@@ -118,23 +118,22 @@ def tiny_sam(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder)
 
 
+@pytest.mark.slow
 def test_sam_propagates_a_prompt_through_the_video(tiny_sam: str) -> None:
     """A point in the middle of a video, or a box, gives every frame before and after it a mask of the image's size."""
     from gemel.stages.segment.backends.sam import SamSegmenter
 
     sam = SamSegmenter(tiny_sam, full_width={"front": 48})
-    for prompt in (
-        ObjectPrompt(
-            points=(PointPrompt("front", "0", 2, (20.0, 10.0)), PointPrompt("front", "0", 2, (5.0, 5.0), False))
-        ),
-        ObjectPrompt(boxes=(BoxPrompt("front", "0", 1, (8.0, 8.0, 30.0, 20.0)),)),
-    ):
+    on, off = PointPrompt("front", "0", 2, (20.0, 10.0)), PointPrompt("front", "0", 2, (5.0, 5.0), False)
+    box = BoxPrompt("front", "0", 1, (8.0, 8.0, 30.0, 20.0))
+    for prompt in (ObjectPrompt(points=(on, off)), ObjectPrompt(boxes=(box,))):
         guesses = sam(_views(), Wanted("mug", prompt, {}), lambda fraction: None)
         assert [g.mask.shape for g in guesses] == [(36, 48)] * 4
         assert all(0.0 <= g.confidence <= 1.0 for g in guesses)
         assert any(g.mask.any() for g in guesses)
 
 
+@pytest.mark.slow
 def test_sam_keeps_painted_masks(tiny_sam: str) -> None:
     """A painted frame comes back as painted, and the others are propagated from it."""
     from gemel.stages.segment.backends.sam import SamSegmenter
@@ -148,6 +147,7 @@ def test_sam_keeps_painted_masks(tiny_sam: str) -> None:
     assert guesses[1].confidence == 1.0
 
 
+@pytest.mark.slow
 def test_other_checkpoints_are_refused(tmp_path: Path) -> None:
     """A folder without a checkpoint, or with one of another kind, is named."""
     pytest.importorskip("transformers")

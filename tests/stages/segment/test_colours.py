@@ -43,9 +43,8 @@ def test_the_edge_of_a_mask_is_put_where_pixels_are_half_object() -> None:
     for at in (18.2, 18.8):
         image, true = _edge_image(at)
         for wrong in (-1, 1):
-            assert np.array_equal(
-                matted(image, np.roll(true, wrong, axis=1) | (true & (wrong > 0)))[:, 5:35], true[:, 5:35]
-            )
+            found = matted(image, np.roll(true, wrong, axis=1))
+            assert np.array_equal(found[:, 5:35], true[:, 5:35])
 
 
 def test_neighbours_fill_gaps_but_do_not_cross_edges() -> None:

@@ -1,8 +1,8 @@
 """The prompt page's server: on the loopback interface only, with the standard library.
 
 One request is served at a time, in the thread that made the desk: a store belongs to one thread. Requests must name a
-loopback host and, to change anything, carry the token of the page, so that no other site in the browser can read frames or
-write prompts.
+loopback host and, to change anything, carry the token of the page, so that no other site in the browser reads frames
+or writes prompts.
 """
 
 import base64
