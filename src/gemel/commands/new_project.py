@@ -45,8 +45,8 @@ def write_project(
         toml_lines({"name": task}, "task"),
         *[_joint_block(joint, unit, ok, found) for joint, (unit, ok) in units.items()],
         *[_camera_block(source, camera.name) for camera in source.layout.cameras],
-        _split_block(),
         _segment_block(),
+        _split_block(),
     ]
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / SETTINGS

@@ -100,7 +100,7 @@ def background_log_likelihood(image: np.ndarray, backdrop: Backdrop) -> Float[np
     return np.where(backdrop.is_known, log_p, 10.0 * UNIFORM)
 
 
-def camera_median(views: list[View], hidden: list[Bool[np.ndarray, "h w"]]) -> Backdrop:
+def camera_median(views: list[View], hidden: list[Bool[np.ndarray, "_ _"]]) -> Backdrop:
     """The median over the views of a camera that stands still, where at least a few of them see past the robot."""
     from gemel.stages.segment.table_map import median_known
 

@@ -25,7 +25,7 @@ _WINDOW_CELLS = 6
 
 
 def bare_table(
-    placed: list[Placed], table: TableMap, blocked: list[Bool[np.ndarray, "h w"]], object_colours: Colours,
+    placed: list[Placed], table: TableMap, blocked: list[Bool[np.ndarray, "_ _"]], object_colours: Colours,
     table_colours: Colours,
 ) -> tuple[TableMap, Bool[np.ndarray, "row column"]]:  # fmt: skip
     """The map from the views where they are not blocked, and the cells on which something always stands."""

@@ -29,7 +29,7 @@ class Wanted:
 
     name: str
     prompt: ObjectPrompt
-    painted: Mapping[FrameKey, Bool[np.ndarray, "h w"]]
+    painted: Mapping[FrameKey, Bool[np.ndarray, "_ _"]]
     """Corrected masks at the size of their views."""
 
 

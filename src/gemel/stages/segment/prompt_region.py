@@ -13,7 +13,7 @@ _FIRST_RADIUS = 0.12
 
 def prompted_regions(
     views: list[View], wanted: Wanted, full_width: dict[str, int]
-) -> dict[int, Bool[np.ndarray, "h w"]]:
+) -> dict[int, Bool[np.ndarray, "_ _"]]:
     """For each view with a prompt, by its place: the object's region, by GrabCut (Rother and others 2004)."""
     regions = {}
     for i, view in enumerate(views):

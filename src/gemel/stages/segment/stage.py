@@ -18,6 +18,8 @@ import numpy as np
 from jaxtyping import Bool
 
 from gemel.artifacts.blob import Blobs
+from gemel.artifacts.camera import WORLD
+from gemel.artifacts.capture import EpisodeKind
 from gemel.artifacts.episode import Frames
 from gemel.artifacts.finding import Finding
 from gemel.artifacts.segmentation import MaskTrack, Segmentation
@@ -34,8 +36,10 @@ from gemel.stages.segment.robot_shape import RobotShape
 from gemel.stages.segment.view import View
 
 OnProgress = Callable[[float], None]
-Painted = Mapping[str, Mapping[FrameKey, Bool[np.ndarray, "h w"]]]
+Painted = Mapping[str, Mapping[FrameKey, Bool[np.ndarray, "_ _"]]]
 """Masks that a person painted, by object and frame, at the size of the images."""
+WantedIn = tuple[str, ObjectPrompt, set[str]]
+"""An object's name, its prompt and the episodes in which it is looked for."""
 VERSION = "1"
 
 
@@ -63,13 +67,16 @@ def segment(
     `model` is where the segmenter's weights are; `mask_file` hands out the user's own masks.
     """
     segmenter = make_segmenter(config, fit, frames, model=model, mask_file=mask_file)
-    wanted = _wanted(fit, config)
+    asked = _wanted(fit, config)
+    wanted = [w for w in asked if can_be_found(fit, config, w, painted or {})]
+    findings = [not_found(name) for name, _, _ in asked if name not in {name for name, _, _ in wanted}]
+    if not wanted:
+        return _result(config, []), SegmentInfo(tuple(findings))
     shots = choose_shots(fit, config)
     shots += [shot for shot in _prompted_shots(fit, config, painted or {}) if shot not in set(shots)]
     views = build_views(shots, fit, frames, robot, working_width=config.working_width,
                         on_progress=lambda f: on_progress(0.3 * f))  # fmt: skip
     tracks: list[MaskTrack] = []
-    findings: list[Finding] = []
     for n, (name, prompt, episodes) in enumerate(wanted):
         of = [view for view in views if view.episode in episodes]
         brushed = _at_view_size((painted or {}).get(name, {}), of)
@@ -80,8 +87,21 @@ def segment(
         for track, more in _tracks(name, prompt, of, guesses, fit, config, blobs):
             tracks.append(track)
             findings += more
-    settings = {"min_confidence": config.min_confidence}
-    return Segmentation(tuple(tracks), f"{config.backend} {VERSION}", settings), SegmentInfo(tuple(findings))
+    return _result(config, tracks), SegmentInfo(tuple(findings))
+
+
+def _result(config: SegmentConfig, tracks: list[MaskTrack]) -> Segmentation:
+    return Segmentation(tuple(tracks), f"{config.backend} {VERSION}", {"min_confidence": config.min_confidence})
+
+
+def can_be_found(fit: FitData, config: SegmentConfig, wanted: WantedIn, painted: Painted) -> bool:
+    """Whether it is worth reading any frame: something points at the object, or a moving camera scans the table."""
+    name, prompt, episodes = wanted
+    if config.backend != "classical" or prompt.points or prompt.boxes or painted.get(name):
+        return True
+    moving = {c.name for c in fit.cameras if c.is_calibrated and (c.parent != WORLD or c.has_pose_per_frame)}
+    scans = [r for r in (*fit.calibration, *fit.validation) if r.kind is EpisodeKind.SCAN and r.id in episodes]
+    return any(stream.camera in moving for record in scans for stream in record.streams)
 
 
 def _part_done(on_progress: OnProgress, done: int, total: int, fraction: float) -> None:
@@ -89,7 +109,7 @@ def _part_done(on_progress: OnProgress, done: int, total: int, fraction: float) 
     on_progress(0.3 + 0.7 * (done + fraction) / total)
 
 
-def _wanted(fit: FitData, config: SegmentConfig) -> list[tuple[str, ObjectPrompt, set[str]]]:
+def _wanted(fit: FitData, config: SegmentConfig) -> list[WantedIn]:
     """Objects with their prompts and the episodes in which they are looked for."""
     records = [*fit.calibration, *fit.validation]
     everywhere = {record.id for record in records}
@@ -127,8 +147,8 @@ def _prompted_shots(fit: FitData, config: SegmentConfig, painted: Painted) -> li
 
 
 def _at_view_size(
-    painted: Mapping[FrameKey, Bool[np.ndarray, "h w"]], views: list[View]
-) -> dict[FrameKey, Bool[np.ndarray, "h w"]]:
+    painted: Mapping[FrameKey, Bool[np.ndarray, "_ _"]], views: list[View]
+) -> dict[FrameKey, Bool[np.ndarray, "_ _"]]:
     size = {(v.episode, v.camera, v.step): v.size for v in views}
     return {key: resized_mask(mask, size[key]) for key, mask in painted.items() if key in size}
 
