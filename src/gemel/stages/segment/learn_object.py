@@ -24,7 +24,7 @@ from gemel.stages.segment.placed import Placed, grown, shrunk
 from gemel.stages.segment.smooth import smoothed_odds
 from gemel.stages.segment.table_map import plane_points
 
-_ROUNDS = 4
+_ROUNDS = 3
 _STANDS = 1.0
 """Log odds of object where the table behind a pixel was never seen bare."""
 _REGION_PX = 7
