@@ -86,8 +86,9 @@ def _gaussians() -> Gaussians:
 
 def _reconstruction() -> Reconstruction:
     return Reconstruction(
-        {"mug": _splatmesh()}, {"drawer": ArticulatedObject("urdf", _BLOB)}, _gaussians(), _cameras(),
-        SE3.random(_RNG), np.zeros(2), np.array([0.01, np.inf]), True,
+        {"mug": _splatmesh()}, {"mug": SE3.random(_RNG)}, {"link1": _splatmesh()}, _splatmesh(),
+        {"drawer": ArticulatedObject("urdf", _BLOB)}, _gaussians(), _cameras(),
+        SE3.random(_RNG, 1), np.zeros(2), np.array([0.01, np.inf]), np.zeros(2), True,
     )  # fmt: skip
 
 

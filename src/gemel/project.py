@@ -9,6 +9,7 @@ from gemel.errors import ConfigError
 from gemel.services.formats.calibration import JointScale
 from gemel.services.formats.toml_table import from_table, read_toml
 from gemel.stages.ingest.config import IngestConfig
+from gemel.stages.reconstruct.config import ReconstructConfig
 from gemel.stages.segment.config import ObjectPrompt, SegmentConfig
 from gemel.stages.split.config import SplitConfig
 
@@ -65,6 +66,7 @@ class Settings:
     split: SplitConfig = field(default_factory=SplitConfig)
     segment: SegmentConfig = field(default_factory=SegmentConfig)
     objects: dict[str, ObjectPrompt] = field(default_factory=dict)
+    reconstruct: ReconstructConfig = field(default_factory=ReconstructConfig)
 
 
 @dataclass(frozen=True)

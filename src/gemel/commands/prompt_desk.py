@@ -16,7 +16,7 @@ from gemel.geometry.bitmask import unpack_masks
 from gemel.outputs.prompt.desk import Clicks, FrameKey
 from gemel.pipeline import project_status
 from gemel.project import SETTINGS, open_project
-from gemel.run import Run
+from gemel.running import Run
 from gemel.services.formats.mask_folder import write_mask
 from gemel.services.formats.toml_edit import rewrite, with_table
 from gemel.services.formats.toml_table import toml_key, toml_value

@@ -10,7 +10,7 @@ from gemel.artifacts.segmentation import MaskTrack, Segmentation
 from gemel.geometry.bitmask import unpack_masks
 from gemel.outputs.contact_sheet import contact_sheet, outlined
 from gemel.project import Project
-from gemel.run import Run
+from gemel.running import Run
 from gemel.services.formats.image_file import encode_png
 from gemel.store.store import Store
 

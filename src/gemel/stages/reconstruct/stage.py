@@ -1,0 +1,201 @@
+"""Reconstruct: frames, masks and robot -> SplatMesh objects, calibrated cameras and robot.
+
+Owns: shapes and looks of objects, robot links, table and background; camera mountings, optics and clocks; base poses,
+joint offsets and play.
+Does not own: masks (segment), motion (track), physical parameters (identify).
+Inputs: `FitData` read through `Frames`, masks, and the robot's model if there is one. Objects rest during a scan.
+Output: a `Reconstruction`. With a robot, its base is the frame, its links are the ruler; without one, the given cameras
+are both. What no view saw is closed plausibly and marked as invented.
+Judged by: the gate (gate.py), on views that were withheld; `gemel bench reconstruct` and `calibrate` against truth.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gemel.artifacts.episode import Frames
+from gemel.artifacts.finding import Finding
+from gemel.artifacts.reconstruction import Reconstruction
+from gemel.artifacts.splatmesh import SplatMesh
+from gemel.artifacts.split import FitData
+from gemel.errors import SourceError
+from gemel.geometry import SE3, SO3
+from gemel.services.render.renderer import Renderer, make_renderer
+from gemel.stages.reconstruct.calibration.calibrate import Calibration
+from gemel.stages.reconstruct.config import ReconstructConfig
+from gemel.stages.reconstruct.fitted_object import FittedObject
+from gemel.stages.reconstruct.found import cameras_of, joint_columns
+from gemel.stages.reconstruct.located import Located, locate_as_given, locate_by_robot, located_at
+from gemel.stages.reconstruct.object_views import object_views
+from gemel.stages.reconstruct.observations import MaskOf, Observations, observe
+
+if TYPE_CHECKING:
+    from gemel.stages.reconstruct.fit import FitConfig
+
+OnProgress = Callable[[float], None]
+_ROUND = 0.5
+"""Thickness of Gaussians that are not kept flat, in mean edges: as thick as they are wide."""
+_CALIBRATION_PART = 0.35
+"""Part of the work that calibration is, on the progress bar."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReconstructInfo:
+    """What the stage noticed, and what its gate, pictures and benchmarks need."""
+
+    findings: tuple[Finding, ...]
+    observations: Observations
+    before: Located
+    """With cameras and robot as the lab believes them."""
+    after: Located
+    fitted: dict[str, FittedObject]
+
+
+def reconstruct(
+    fit: FitData,
+    config: ReconstructConfig,
+    *,
+    objects: Sequence[str],
+    mask_of: MaskOf,
+    frames: Frames,
+    robot: Any,
+    rng: np.random.Generator,
+    on_progress: OnProgress = lambda fraction: None,
+) -> tuple[Reconstruction, ReconstructInfo]:
+    """Shapes, looks and calibration; `robot` is the compiled robot model (`mujoco.MjModel`) or None."""
+    if not objects:
+        raise SourceError("No object was segmented.", remedy="prompt for one with `gemel prompt`, or in twin.toml")
+    calibration = config.calibration
+    observations = observe(
+        fit,
+        frames,
+        objects=objects,
+        mask_of=mask_of,
+        moving_views=calibration.moving_views,
+        fixed_views=calibration.fixed_views,
+    )
+    before, located = _locate(observations, fit, config, robot, lambda part: on_progress(_CALIBRATION_PART * part))
+    renderer = make_renderer(config.renderer)
+    fitted: dict[str, FittedObject] = {}
+    for index, name in enumerate(objects):
+
+        def progress(part: float, index: int = index) -> None:
+            on_progress(_CALIBRATION_PART + (1.0 - _CALIBRATION_PART) * (index + part) / len(objects))
+
+        fitted[name], located = _fit_object(observations, name, located, config, renderer, rng, progress)
+    result = _assembled(fit, observations, located, fitted)
+    return result, ReconstructInfo((), observations, before, located, fitted)
+
+
+def _locate(
+    observations: Observations, fit: FitData, config: ReconstructConfig, robot: Any, on_progress: OnProgress
+) -> tuple[Located, Located]:
+    """Poses before and after calibration."""
+    if robot is None:
+        given = locate_as_given(observations)
+        return given, given
+    before = locate_by_robot(
+        observations, fit.joints, robot, config.calibration, is_calibrated=False, on_progress=on_progress
+    )
+    if not config.is_calibrated:
+        return before, before
+    after = locate_by_robot(
+        observations, fit.joints, robot, config.calibration, is_calibrated=True, on_progress=on_progress
+    )
+    return before, after
+
+
+def _fit_object(
+    observations: Observations,
+    name: str,
+    located: Located,
+    config: ReconstructConfig,
+    renderer: Renderer,
+    rng: np.random.Generator,
+    on_progress: OnProgress,
+) -> tuple[FittedObject, Located]:
+    """One object, and the poses as its looks correct them."""
+    from gemel.stages.reconstruct.calibrated_rig import CalibratedRig
+    from gemel.stages.reconstruct.object_fit import ObjectConfig, reconstruct_object
+    from gemel.stages.reconstruct.rig import FreeRig, Rig
+
+    views = object_views(
+        observations, name, located.Ts_world_camera, located.intrinsics, list(located.robots),
+        fixed_views=config.fixed_views,
+    )  # fmt: skip
+    device = "cuda" if renderer.name == "cuda" else "cpu"
+    rig: Rig
+    if located.calibration is not None and config.is_refined:
+        rows = views.fitted_rows
+        rig = CalibratedRig(located.calibration, rows, located.intrinsics[rows], device=device)
+    else:
+        rig = FreeRig(views.fitted, np.zeros(3), rotation_sigma_rad=0.0, translation_sigma_m=0.0, device=device)
+    object_config = ObjectConfig(
+        voxel_count=config.voxels,
+        face_count=config.faces,
+        table_z=config.calibration.table_height_m if located.problem is not None else None,
+        start=config.start,
+        fit=_fit_config(config),
+    )
+    mesh, info = reconstruct_object(
+        views.fitted, rig, object_config, renderer=renderer, rng=rng,
+        on_progress=lambda done, total: on_progress(done / total),
+    )  # fmt: skip
+    if isinstance(rig, CalibratedRig):
+        located = _moved(observations, located, rig.theta())
+    return FittedObject(mesh, views, info.gains, info.offsets), located
+
+
+def _fit_config(config: ReconstructConfig) -> "FitConfig":
+    """What the fit is told, with parts of it switched off where a comparison asks for it."""
+    from gemel.stages.reconstruct.fit import FitConfig
+    from gemel.stages.reconstruct.losses import LossWeights
+
+    weights = LossWeights() if config.is_smooth else LossWeights(laplacian=0.0, edge=0.0, normal=0.0)
+    thickness = FitConfig.normal_scale if config.is_flat else _ROUND
+    return FitConfig(steps=config.steps, gaussian_count=config.gaussians, normal_scale=thickness, weights=weights)
+
+
+def _moved(observations: Observations, located: Located, theta: np.ndarray) -> Located:
+    """The same with the unknowns that a fit found."""
+    assert located.problem is not None
+    assert located.calibration is not None
+    rig = located.problem.rig
+    calibration = Calibration(theta, located.calibration.covariance, rig.jacobians(theta))
+    return located_at(observations, located.problem, calibration, located.info)
+
+
+def _assembled(
+    fit: FitData, observations: Observations, located: Located, fitted: dict[str, FittedObject]
+) -> Reconstruction:
+    placements = {name: _placement(item.mesh) for name, item in fitted.items()}
+    meshes = {
+        name: replace(item.mesh, vertices=placements[name].inverse() @ item.mesh.vertices)
+        for name, item in fitted.items()
+    }
+    offsets, sigmas, plays = joint_columns(fit.joints, located)
+    bases = SE3.identity(0)
+    if located.problem is not None and located.calibration is not None:
+        bases = SE3.from_matrix(located.problem.rig.base_poses(located.calibration.theta))
+    return Reconstruction(
+        objects=meshes,
+        placements=placements,
+        links={},
+        table=None,
+        articulated={},
+        background=None,
+        cameras=cameras_of(fit.cameras, observations.cameras, located),
+        Ts_world_base=bases,
+        joint_offsets=offsets,
+        joint_offset_sigmas=sigmas,
+        joint_plays=plays,
+        is_metric=located.problem is not None,
+    )
+
+
+def _placement(mesh: SplatMesh) -> SE3:
+    """The object's frame: origin in the middle of its bounding box, axes as the world's."""
+    middle = 0.5 * (mesh.vertices.min(axis=0) + mesh.vertices.max(axis=0))
+    return SE3(SO3.identity(), middle)
