@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gemel import pipeline
+from gemel import running
 from gemel.artifacts.capture import Capture
 from gemel.artifacts.split import Split
 from gemel.errors import ConfigError
@@ -79,8 +79,8 @@ def test_changed_settings_run_only_what_depends_on_them(project: Path) -> None:
 def test_changed_code_runs_the_stage_again(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stage whose code version differs is not taken from the store."""
     _run(project)
-    original = pipeline.code_version
-    monkeypatch.setattr(pipeline, "code_version", lambda m: "new" if "split" in m else original(m))
+    original = running.code_version
+    monkeypatch.setattr(running, "code_version", lambda m: "new" if "split" in m else original(m))
     assert [r.is_cached for r in _run(project)] == [True, False]
 
 
