@@ -15,12 +15,12 @@ from gemel.services.kinematics.link_meshes import LinkMesh
 from gemel.stages.reconstruct.scene.config import SceneConfig
 from gemel.stages.reconstruct.scene.response import Responses
 from gemel.stages.reconstruct.scene.scene_views import SceneViews
-from gemel.stages.reconstruct.scene.sight import FEWEST_VIEWS, Sight, look, pixel_values
+from gemel.stages.reconstruct.scene.sight import Sight, look, pixel_values
 from gemel.stages.reconstruct.scene.subdivide import Surface, even_surface
 
 _TOLERANCE_M = 0.006
 """A point this far behind the model's own depth is still on its surface: pixels are coarse, faces slope."""
-_SCALE = 1.5
+LINK_SCALE = 1.5
 """Gaussians overlap so much that links are opaque."""
 
 
@@ -58,23 +58,17 @@ def _look_at_link(views: SceneViews, link: int, surface: Surface, inside: Sequen
     points, normals = vertices[faces].mean(axis=1), face_normals(vertices, faces)
     poses = views.poses.Ts_world_link[:, link]
 
-    def visible(v: int, p_camera: np.ndarray, pixels: np.ndarray, is_strict: bool) -> np.ndarray:
+    def visible(v: int, p_camera: np.ndarray, pixels: np.ndarray) -> np.ndarray:
         depth = pixel_values(views.robot_depth[v], pixels, outside=-np.inf)
-        is_front = np.isfinite(depth) & (p_camera[:, 2] <= depth + _TOLERANCE_M)
-        return is_front & pixel_values(inside[v], pixels, outside=False) if is_strict else is_front
+        return np.isfinite(depth) & (p_camera[:, 2] <= depth + _TOLERANCE_M)
 
-    def sight(is_strict: bool) -> Sight:
-        return look(
-            views,
-            lambda v: points @ poses[v, :3, :3].T + poses[v, :3, 3],
-            lambda v: normals @ poses[v, :3, :3].T,
-            lambda v, p_camera, pixels: visible(v, p_camera, pixels, is_strict),
-        )
-
-    strict, loose = sight(True), sight(False)
-    # Next to the outline pixels are mixed with what is behind; they count only where there is nothing better.
-    is_enough = strict.is_seen.sum(axis=0) >= FEWEST_VIEWS
-    return Sight(strict.views, np.where(is_enough, strict.is_seen, loose.is_seen), loose.colours)
+    return look(
+        views,
+        lambda v: points @ poses[v, :3, :3].T + poses[v, :3, 3],
+        lambda v: normals @ poses[v, :3, :3].T,
+        visible,
+        inside,
+    )
 
 
 def _interior(depth: Float[np.ndarray, "h w"]) -> Bool[np.ndarray, "h w"]:
@@ -98,5 +92,3 @@ def completed_colours(links: Sequence[SeenLink]) -> list[Float[np.ndarray, "f 3"
             result[is_material & ~is_seen] = np.median(colours[is_material & is_seen], axis=0)
     return np.split(result, np.cumsum([len(link.is_seen) for link in links])[:-1])
 
-
-LINK_SCALE = _SCALE

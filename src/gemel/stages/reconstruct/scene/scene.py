@@ -82,9 +82,8 @@ def reconstruct_scene(
         names[link.link]: bound_mesh(*link.surface[:2], colours, link.is_seen, LINK_SCALE)
         for link, colours in zip(seen, completed_colours(seen) if seen else [], strict=True)
     }
-    box = table.box if table is not None else None
-    background = reconstruct_background(views, box, table_height_m, responses, config)
-    scene = Scene(links, table.mesh if table is not None else None, background)
+    table_mesh = table.mesh if table is not None else None
+    scene = Scene(links, table_mesh, reconstruct_background(views, table_mesh, responses, config))
     on_progress(0.3)
     return _refined(
         scene, {name: link.link for name, link in zip(links, seen, strict=True)}, objects, views, responses, config,

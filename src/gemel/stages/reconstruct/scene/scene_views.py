@@ -38,6 +38,15 @@ class SceneViews:
     withheld: Int[np.ndarray, " w"]
     """Views that nothing is fitted to; they judge the result."""
 
+    @property
+    def distinct(self) -> Int[np.ndarray, " d"]:
+        """Fitted views that look from different places: one of each camera that stands still."""
+        camera = self.camera[self.fitted]
+        first = np.unique(camera, return_index=True)[1]
+        is_kept = self.is_moving[camera]
+        is_kept[first] = True
+        return self.fitted[is_kept]
+
     def pixels(self, v: int, p_world: Float[np.ndarray, "n 3"]) -> tuple[np.ndarray, np.ndarray]:
         """Points in the camera (n, 3) [m] and where they appear (n, 2) [px]; points behind it appear nowhere."""
         T, k = self.poses.Ts_camera_world[v], self.poses.intrinsics[v]

@@ -1,7 +1,6 @@
 """What views saw of points: on the table, on a link, far behind; and what colour they are by majority."""
 
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +25,8 @@ class Sight:
 
     views: Int[np.ndarray, " f"]
     is_seen: Bool[np.ndarray, "f n"]
+    is_clear: Bool[np.ndarray, "f n"]
+    """Seen and away from outlines, where pixels mix what is in front with what is behind."""
     colours: Float[np.ndarray, "f n 3"]
     """As the camera gave them; 0 where it saw nothing."""
 
@@ -34,13 +35,33 @@ class Sight:
         """Whether at least `FEWEST_VIEWS` views see the point."""
         return np.asarray(self.is_seen.sum(axis=0) >= FEWEST_VIEWS)
 
+    def of(self, chosen: Bool[np.ndarray, " f"]) -> "Sight":
+        """What some of the views saw."""
+        return Sight(self.views[chosen], self.is_seen[chosen], self.is_clear[chosen], self.colours[chosen])
+
+    def plain(self, camera: Int[np.ndarray, " v"], responses: Responses) -> Float[np.ndarray, "f n 3"]:
+        """Colours as the first camera would see them, NaN where a view sees nothing or other views see better."""
+        gains, offsets = (table[camera[self.views]][:, None] for table in (responses.gains, responses.offsets))
+        is_enough = self.is_clear.sum(axis=0) >= FEWEST_VIEWS
+        is_used = np.where(is_enough, self.is_clear, self.is_seen)
+        return np.where(is_used[..., None], (self.colours - offsets) / gains, np.nan)
+
     def medians(self, camera: Int[np.ndarray, " v"], responses: Responses) -> Float[np.ndarray, "n 3"]:
         """Median over views, as the first camera would see them; NaN for points that no view sees."""
-        gains, offsets = (table[camera[self.views]][:, None] for table in (responses.gains, responses.offsets))
-        plain = (self.colours - offsets) / gains
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # points that are never seen have no median
-            return np.asarray(np.nanmedian(np.where(self.is_seen[..., None], plain, np.nan), axis=0))
+        return median_of_seen(self.plain(camera, responses))
+
+
+def median_of_seen(values: Float[np.ndarray, "f n c"]) -> Float[np.ndarray, "n c"]:
+    """Medians over the first axis without NaN; NaN where there is nothing else.
+
+    Sorting puts NaN last, so the middle of the others is at half their number; numpy's `nanmedian` does the same in
+    ten times the time.
+    """
+    ordered = np.sort(values, axis=0)
+    count = np.isfinite(values).sum(axis=0)
+    low, high = np.maximum(count - 1, 0) // 2, count // 2
+    picked = [np.take_along_axis(ordered, at[None], axis=0)[0] for at in (low, np.minimum(high, len(values) - 1))]
+    return np.where(count > 0, 0.5 * (picked[0] + picked[1]), np.nan)
 
 
 def look(
@@ -48,9 +69,13 @@ def look(
     points: Callable[[int], Float[np.ndarray, "n 3"]],
     normals: "Callable[[int], Float[np.ndarray, 'n 3']] | None",
     visible: Visible,
+    clear: Sequence[np.ndarray] | None = None,
 ) -> Sight:
-    """What the fitted views see of points (in the world, by view): in the image, turned to it, hidden by nothing."""
-    seen, colours = [], []
+    """What the fitted views see of points (in the world, by view): in the image, turned to it, hidden by nothing.
+
+    `clear` says of all views' pixels whether they show one thing only.
+    """
+    seen, clearly, colours = [], [], []
     for v in views.fitted:
         p_world = points(int(v))
         p_camera, pixels = views.pixels(int(v), p_world)
@@ -61,8 +86,9 @@ def look(
             cosine = np.sum(normals(int(v)) * towards, axis=1) / np.linalg.norm(towards, axis=1)
             is_inside &= cosine > _LEAST_COSINE
         seen.append(is_inside & visible(int(v), p_camera, pixels))
+        clearly.append(seen[-1] & pixel_values(clear[v], pixels, outside=False) if clear is not None else seen[-1])
         colours.append(colour)
-    return Sight(views.fitted, np.stack(seen), np.stack(colours).astype(np.float64))
+    return Sight(views.fitted, np.stack(seen), np.stack(clearly), np.stack(colours).astype(np.float32))
 
 
 def pixel_values(image: np.ndarray, pixels: Float[np.ndarray, "n 2"], *, outside: "bool | float") -> np.ndarray:

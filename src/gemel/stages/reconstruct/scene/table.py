@@ -25,6 +25,9 @@ _LEVELS = ((0.10, 0.55), (0.01, 0.30), (0.0, 0.15))
 _SCALE = 2.0
 """Gaussians overlap so much that the table is opaque."""
 _GRAIN_REACH_M = 0.25
+_DISPUTE = 0.15
+"""Half of the views differ by so much in brightness (0 to 1) where they do not see one and the same place."""
+_FEWEST_JUDGES = 4
 _UP = np.array([0.0, 0.0, 1.0])
 
 Box = Float[np.ndarray, "2 2"]
@@ -33,11 +36,25 @@ Box = Float[np.ndarray, "2 2"]
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The table's mesh, how cameras differ on it, and where it ends."""
+    """The table's mesh, and how cameras differ on it."""
 
     mesh: SplatMesh
     responses: Responses
-    box: Box
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """Triangles in the plane, in nested rectangles."""
+
+    vertices: Float[np.ndarray, "v 3"]
+    faces: Int[np.ndarray, "f 3"]
+    level: Int[np.ndarray, " f"]
+    """Rectangle of each face, 0 is the innermost."""
+
+    def kept(self, is_kept: Bool[np.ndarray, " f"]) -> "Lattice":
+        """Some of the faces; vertices that none of them uses are dropped."""
+        used, renumbered = np.unique(self.faces[is_kept], return_inverse=True)
+        return Lattice(self.vertices[used], renumbered.reshape(-1, 3), self.level[is_kept])
 
 
 def table_box(views: SceneViews, height_m: float, reach_m: float) -> "tuple[Box, Float[np.ndarray, 'n 2']] | None":
@@ -65,23 +82,46 @@ def reconstruct_table(
     if found is None:
         return None
     box, hits = found
-    vertices, faces = _in_view(views, *nested_lattice(hits, box, config, height_m))
-    points = vertices[faces].mean(axis=1)
-    sight = look(
-        views, lambda v: points, lambda v: np.broadcast_to(_UP, points.shape),
-        lambda v, p_camera, pixels: ~pixel_values(views.robot[v], pixels, outside=True),
-    )  # fmt: skip
+    grid = nested_lattice(hits, box, config, height_m)
+    grid = grid.kept(_is_in_view(views, grid) | (grid.level < len(_LEVELS) - 1))
+    sight = _look_down(views, grid)
     responses = _responses(views, sight)
-    is_seen = sight.is_seen_enough
-    colours = sight.medians(views.camera, responses)
-    smooth = filled(points[:, :2], np.where(is_seen[:, None], colours, 0.5), is_seen)
-    colours = with_grain(points[:, :2], smooth, is_seen, _GRAIN_REACH_M, rng)
-    return Table(bound_mesh(vertices, faces, colours, is_seen, _SCALE), responses, box)
+    is_flat = ~_is_disputed(grid, sight.plain(views.camera, responses))
+    grid, is_seen = grid.kept(is_flat), sight.is_seen_enough[is_flat]
+    colours = sight.medians(views.camera, responses)[is_flat]
+    places = grid.vertices[grid.faces].mean(axis=1)[:, :2]
+    smooth = filled(places, np.where(is_seen[:, None], colours, 0.5), is_seen)
+    colours = with_grain(places, smooth, is_seen, _GRAIN_REACH_M, rng)
+    return Table(bound_mesh(grid.vertices, grid.faces, colours, is_seen, _SCALE), responses)
 
 
-def nested_lattice(
-    hits: Float[np.ndarray, "n 2"], box: Box, config: SceneConfig, height_m: float
-) -> tuple[Float[np.ndarray, "v 3"], Int[np.ndarray, "f 3"]]:
+def _look_down(views: SceneViews, grid: Lattice) -> Sight:
+    points = grid.vertices[grid.faces].mean(axis=1)
+    return look(
+        views,
+        lambda v: points,
+        lambda v: np.broadcast_to(_UP, points.shape),
+        lambda v, p_camera, pixels: ~pixel_values(views.robot[v], pixels, outside=True),
+    )
+
+
+def _is_disputed(grid: Lattice, colours: Float[np.ndarray, "w f 3"]) -> Bool[np.ndarray, " f"]:
+    """Faces on which views disagree: what they see there lies behind the table's edge, not on it.
+
+    Only where neighbours are disputed, too, and never in the innermost rectangle, where shadows move.
+    """
+    from scipy.spatial import cKDTree
+
+    grey = np.sort(colours.mean(axis=-1), axis=0)
+    count = np.isfinite(grey).sum(axis=0)
+    low, high = (np.take_along_axis(grey, (count[None] * part).astype(np.int64), axis=0)[0] for part in (0.25, 0.74))
+    is_wide = (count >= _FEWEST_JUDGES) & (high - low > _DISPUTE) & (grid.level > 0)
+    places = grid.vertices[grid.faces].mean(axis=1)
+    near = cKDTree(places).query(places, k=min(13, len(places)))[1]
+    return is_wide[near].mean(axis=1) > 0.5
+
+
+def nested_lattice(hits: Float[np.ndarray, "n 2"], box: Box, config: SceneConfig, height_m: float) -> Lattice:
     """Three rectangles of triangles, each round the finer one before it."""
     inner: Box | None = None
     parts, starts, edge_m = [], 0, config.table_edge_m
@@ -98,8 +138,11 @@ def nested_lattice(
         parts.append((vertices, faces + starts))
         starts, inner = starts + len(vertices), outer
     flat = np.concatenate([vertices for vertices, _ in parts])
-    vertices = np.column_stack([flat, np.full(len(flat), height_m)])
-    return vertices, np.concatenate([faces for _, faces in parts])
+    return Lattice(
+        np.column_stack([flat, np.full(len(flat), height_m)]),
+        np.concatenate([faces for _, faces in parts]),
+        np.repeat(np.arange(len(parts)), [len(faces) for _, faces in parts]),
+    )
 
 
 def lattice(box: Box, edge_m: float) -> tuple[Float[np.ndarray, "v 2"], Int[np.ndarray, "f 3"]]:
@@ -118,18 +161,14 @@ def lattice(box: Box, edge_m: float) -> tuple[Float[np.ndarray, "v 2"], Int[np.n
     return vertices, np.concatenate([first.reshape(-1, 3), second.reshape(-1, 3)]).astype(np.int64)
 
 
-def _in_view(
-    views: SceneViews, vertices: Float[np.ndarray, "v 3"], faces: Int[np.ndarray, "f 3"]
-) -> tuple[Float[np.ndarray, "w 3"], Int[np.ndarray, "g 3"]]:
-    """Faces with a corner in some image, whatever hides it there; vertices that none uses are dropped."""
-    is_shown = np.zeros(len(vertices), dtype=bool)
-    for v in views.fitted:
+def _is_in_view(views: SceneViews, grid: Lattice) -> Bool[np.ndarray, " f"]:
+    """Faces with a corner in some image, whatever hides it there."""
+    is_shown = np.zeros(len(grid.vertices), dtype=bool)
+    for v in views.distinct:
         size = np.array(views.images[v].shape[1::-1])
-        pixels = views.pixels(int(v), vertices)[1]
+        pixels = views.pixels(int(v), grid.vertices)[1]
         is_shown |= ((pixels >= 0.0) & (pixels <= size)).all(axis=1)
-    kept = faces[is_shown[faces].any(axis=1)]
-    used, renumbered = np.unique(kept, return_inverse=True)
-    return vertices[used], renumbered.reshape(-1, 3)
+    return is_shown[grid.faces].any(axis=1)
 
 
 def _responses(views: SceneViews, sight: Sight) -> Responses:
@@ -140,7 +179,7 @@ def _responses(views: SceneViews, sight: Sight) -> Responses:
     counts = np.bincount(views.camera[views.fitted], minlength=len(views.camera_names))
     for c in range(len(views.camera_names)):
         own = views.camera[sight.views] == c
-        part = Sight(sight.views[own], sight.is_seen[own], sight.colours[own])
+        part = sight.of(own)
         is_seen.append(part.is_seen.any(axis=0))
         colours.append(np.nan_to_num(part.medians(views.camera, plain)) if own.any() else np.zeros_like(colours[0]))
     return fit_responses(np.stack(colours), np.stack(is_seen), counts)
