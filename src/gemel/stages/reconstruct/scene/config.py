@@ -21,5 +21,5 @@ class SceneConfig:
     """At most so many free Gaussians behind table and robot."""
     background_distance_m: float = 2.0
     """How far from the middle of the views the background is put, whose depth no view tells [m]."""
-    steps: int = 150
+    steps: int = 200
     """Steps of the fit of colours."""

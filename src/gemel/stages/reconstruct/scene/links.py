@@ -21,7 +21,7 @@ from gemel.stages.reconstruct.scene.subdivide import Surface, even_surface
 _TOLERANCE_M = 0.006
 """A point this far behind the model's own depth is still on its surface: pixels are coarse, faces slope."""
 LINK_SCALE = 1.5
-"""Gaussians overlap so much that links are opaque."""
+"""Size of Gaussians on their faces: smaller ones leave gaps, larger ones reach over the outline."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +80,8 @@ def _interior(depth: Float[np.ndarray, "h w"]) -> Bool[np.ndarray, "h w"]:
 
 def completed_colours(links: Sequence[SeenLink]) -> list[Float[np.ndarray, "f 3"]]:
     """Colours of all faces: seen ones as they are, others as the same material elsewhere, or by the overall light."""
+    if not links:
+        return []
     model = np.concatenate([link.surface[2] for link in links])
     colours = np.concatenate([link.colours for link in links])
     is_seen = np.concatenate([link.is_seen for link in links])
@@ -91,4 +93,3 @@ def completed_colours(links: Sequence[SeenLink]) -> list[Float[np.ndarray, "f 3"
         if (is_material & is_seen).any():
             result[is_material & ~is_seen] = np.median(colours[is_material & is_seen], axis=0)
     return np.split(result, np.cumsum([len(link.is_seen) for link in links])[:-1])
-

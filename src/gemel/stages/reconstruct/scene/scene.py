@@ -26,6 +26,10 @@ from gemel.stages.reconstruct.scene.table import reconstruct_table
 
 _TABLE, _BACKGROUND = "table of the scene", "background of the scene"
 """Names of parts beside the links' names."""
+_START_PART = 0.3
+"""Part of the work that comes before the fit, on the progress bar."""
+
+OnProgress = Callable[[float], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +50,9 @@ class SceneInfo:
 
     views: SceneViews
     responses: Responses
-    withheld_psnr_db: Float[np.ndarray, " w"]
+    withheld_psnr_db: Float[np.ndarray, " withheld"]
     """Of the whole image, for each withheld view."""
-    withheld_images: tuple[Float[np.ndarray, "h w 3"], ...]
+    withheld_images: tuple[Float[np.ndarray, "_ _ 3"], ...]
     """What was drawn for them."""
 
     def psnr_db(self, camera: str) -> float:
@@ -68,26 +72,50 @@ def reconstruct_scene(
     used: Int[np.ndarray, " u"],
     renderer: Renderer,
     rng: np.random.Generator,
-    on_progress: Callable[[float], None] = lambda fraction: None,
+    on_progress: OnProgress = lambda fraction: None,
 ) -> tuple[Scene, SceneInfo | None]:
     """The scene round `objects` (in the world); `used` are the observations that the objects were fitted to."""
     if located.problem is None:
         return Scene(), None
-    views = scene_views(observations, located, used)
+    names = located.problem.rig.tree.links
+    return scene_from_views(
+        scene_views(observations, located, used),
+        {names[mesh.link]: mesh for mesh in link_meshes},
+        config,
+        table_height_m=table_height_m,
+        objects=objects,
+        renderer=renderer,
+        rng=rng,
+        on_progress=on_progress,
+    )
+
+
+def scene_from_views(
+    views: SceneViews,
+    link_meshes: Mapping[str, LinkMesh],
+    config: SceneConfig,
+    *,
+    table_height_m: float,
+    objects: Mapping[str, SplatMesh],
+    renderer: Renderer,
+    rng: np.random.Generator,
+    on_progress: OnProgress = lambda fraction: None,
+) -> tuple[Scene, SceneInfo]:
+    """The scene that views with known poses show."""
     table = reconstruct_table(views, table_height_m, config, rng)
     responses = table.responses if table is not None else Responses.alike(len(views.camera_names))
-    seen = seen_links(views, link_meshes, responses, config)
-    names = located.problem.rig.tree.links
+    seen = seen_links(views, list(link_meshes.values()), responses, config)
     links = {
-        names[link.link]: bound_mesh(*link.surface[:2], colours, link.is_seen, LINK_SCALE)
-        for link, colours in zip(seen, completed_colours(seen) if seen else [], strict=True)
+        name: bound_mesh(*link.surface[:2], colours, link.is_seen, LINK_SCALE)
+        for name, link, colours in zip(link_meshes, seen, completed_colours(seen), strict=True)
     }
     table_mesh = table.mesh if table is not None else None
     scene = Scene(links, table_mesh, reconstruct_background(views, table_mesh, responses, config))
-    on_progress(0.3)
+    on_progress(_START_PART)
+    numbers = {name: mesh.link for name, mesh in link_meshes.items()}
     return _refined(
-        scene, {name: link.link for name, link in zip(links, seen, strict=True)}, objects, views, responses, config,
-        renderer=renderer, rng=rng, on_progress=lambda part: on_progress(0.3 + 0.7 * part),
+        scene, numbers, objects, views, responses, config, renderer=renderer, rng=rng,
+        on_progress=lambda part: on_progress(_START_PART + (1.0 - _START_PART) * part),
     )  # fmt: skip
 
 
@@ -101,7 +129,7 @@ def _refined(
     *,
     renderer: Renderer,
     rng: np.random.Generator,
-    on_progress: Callable[[float], None],
+    on_progress: OnProgress,
 ) -> tuple[Scene, SceneInfo]:
     """The scene with fitted colours, judged on withheld views."""
     import torch

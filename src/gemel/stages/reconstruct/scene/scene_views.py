@@ -26,16 +26,17 @@ class SceneViews:
     camera_names: tuple[str, ...]
     is_moving: Bool[np.ndarray, " camera"]
     """Whether each camera rides on the robot."""
-    images: tuple[Float32[np.ndarray, "h w 3"], ...]
+    images: tuple[Float32[np.ndarray, "_ _ 3"], ...]
+    """RGB 0 to 1; cameras may differ in size."""
     poses: Poses
-    robot_depth: tuple[Float[np.ndarray, "h w"], ...]
+    robot_depth: tuple[Float[np.ndarray, "_ _"], ...]
     """Distance of the robot along z [m]; infinite where it is not."""
-    robot: tuple[Bool[np.ndarray, "h w"], ...]
+    robot: tuple[Bool[np.ndarray, "_ _"], ...]
     """Pixels that may show the robot."""
-    taken: tuple[Bool[np.ndarray, "h w"], ...]
+    taken: tuple[Bool[np.ndarray, "_ _"], ...]
     """Pixels that may show an object, or that the camera did not see."""
-    fitted: Int[np.ndarray, " f"]
-    withheld: Int[np.ndarray, " w"]
+    fitted: Int[np.ndarray, " fitted"]
+    withheld: Int[np.ndarray, " withheld"]
     """Views that nothing is fitted to; they judge the result."""
 
     @property

@@ -13,8 +13,7 @@ def even_surface(surface: Surface, longest_edge_m: float, most_faces: int) -> Su
     """The surface with edges of at most `longest_edge_m`, longer ones if that needs more than `most_faces` faces."""
     edge_m = longest_edge_m
     while True:
-        vertices, faces, colours = surface
-        start = surface if len(faces) <= most_faces else clustered(surface, 0.7 * edge_m)
+        start = surface if len(surface[1]) <= most_faces else clustered(surface, 0.7 * edge_m)
         cut = cut_long_edges(start, edge_m, most_faces)
         if len(cut[1]) <= most_faces:
             return cut
@@ -81,7 +80,7 @@ def clustered(surface: Surface, cell_m: float) -> Surface:
     nearest = order[np.searchsorted(group[order], np.arange(len(count)))]
     merged = group[faces]
     is_kept = _has_three_corners(merged)
-    unique, first = np.unique(np.sort(merged[is_kept], axis=1), axis=0, return_index=True)
+    first = np.unique(np.sort(merged[is_kept], axis=1), axis=0, return_index=True)[1]
     kept = np.flatnonzero(is_kept)[np.sort(first)]
     return vertices[nearest], merged[kept], colours[kept]
 

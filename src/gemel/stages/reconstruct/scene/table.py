@@ -22,8 +22,8 @@ from gemel.stages.reconstruct.scene.sight import Sight, look, pixel_values
 _EVERY_PX = 4
 _LEVELS = ((0.10, 0.55), (0.01, 0.30), (0.0, 0.15))
 """Part of the pixels beyond each side of a rectangle, and the rectangle's part of the Gaussians."""
-_SCALE = 2.0
-"""Gaussians overlap so much that the table is opaque."""
+_SCALE = 1.7
+"""Size of Gaussians on their faces: smaller ones are sharper, larger ones leave fewer gaps."""
 _GRAIN_REACH_M = 0.25
 _DISPUTE = 0.15
 """Half of the views differ by so much in brightness (0 to 1) where they do not see one and the same place."""
@@ -180,6 +180,6 @@ def _responses(views: SceneViews, sight: Sight) -> Responses:
     for c in range(len(views.camera_names)):
         own = views.camera[sight.views] == c
         part = sight.of(own)
-        is_seen.append(part.is_seen.any(axis=0))
+        is_seen.append(np.asarray(part.is_seen.any(axis=0)))
         colours.append(np.nan_to_num(part.medians(views.camera, plain)) if own.any() else np.zeros_like(colours[0]))
     return fit_responses(np.stack(colours), np.stack(is_seen), counts)
