@@ -44,14 +44,13 @@ def fit_colours(
     groups = [{"params": [colours], "lr": _COLOUR_STEP}, {"params": [gains, offsets], "lr": _RESPONSE_STEP}]
     adam = torch.optim.Adam(groups, eps=1e-12)
     first = [group["lr"] for group in groups]
-    rounds = -(-steps // len(views.fitted))
-    order = [int(v) for _ in range(rounds) for v in rng.permutation(views.fitted)][:steps]
-    for step, v in enumerate(order):
+    for step, v in enumerate(order := _order(views, steps, rng)):
         seen = _through(cloud.draw(views, v, colours, renderer=renderer), gains, offsets, int(views.camera[v]))
         difference = (seen - torch.as_tensor(views.images[v], device=device)).abs().mean(dim=-1)
         with torch.no_grad():
-            trust = 1.0 / (1.0 + (difference / _OUTLIER).square())
-        loss = (trust * difference).mean()
+            is_scene = torch.as_tensor(~views.taken[v], device=device)
+            trust = is_scene / (1.0 + (difference / _OUTLIER).square())
+        loss = (trust * difference).sum() / is_scene.sum()
         adam.zero_grad(set_to_none=True)
         loss.backward()
         with torch.no_grad():
@@ -63,6 +62,13 @@ def fit_colours(
         if step % 20 == 0:
             on_progress(step / len(order))
     return colours.detach(), Responses(gains.detach().cpu().double().numpy(), offsets.detach().cpu().double().numpy())
+
+
+def _order(views: SceneViews, steps: int, rng: np.random.Generator) -> list[int]:
+    """Views that show the scene, all of them before any comes again."""
+    shown = [int(v) for v in views.fitted if not views.taken[v].all()]
+    rounds = -(-steps // max(len(shown), 1))
+    return [int(v) for _ in range(rounds) for v in rng.permutation(shown)][:steps]
 
 
 def _through(colour: Tensor, gains: Tensor, offsets: Tensor, camera: int) -> Tensor:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from gemel.artifacts.gaussians import Gaussians
 from gemel.artifacts.splatmesh import SplatMesh
@@ -119,6 +119,15 @@ def scene_from_views(
     )  # fmt: skip
 
 
+def _is_measured(scene: Scene) -> Bool[np.ndarray, " n"]:
+    """Which Gaussians of links, table and background were seen; the fit must not paint what is invented."""
+    meshes = [*scene.links.values(), *([scene.table] if scene.table is not None else [])]
+    flags = [mesh.is_seen[mesh.faces[mesh.face_from_gaussian]].all(axis=1) for mesh in meshes]
+    if scene.background is not None:
+        flags.append(scene.background.extras["invented"][:, 0] < 0.5)
+    return np.concatenate([*flags, np.zeros(0, dtype=bool)])
+
+
 def _refined(
     scene: Scene,
     link_numbers: Mapping[str, int],
@@ -145,10 +154,18 @@ def _refined(
         parts[_BACKGROUND] = part_of_gaussians(scene.background, device)
     fixed = [part_of_mesh(mesh, STILL, device) for mesh in objects.values()]
     cloud = Cloud([*parts.values(), *fixed])
-    is_free = torch.ones(len(cloud.colours), device=device)
-    is_free[len(is_free) - sum(len(part.means) for part in fixed) :] = 0.0
+    is_free = torch.zeros(len(cloud.colours), dtype=torch.bool, device=device)
+    measured = torch.as_tensor(_is_measured(scene), device=device)
+    is_free[: len(measured)] = measured
     colours, responses = fit_colours(
-        cloud, views, is_free, responses, config.steps, renderer=renderer, rng=rng, on_progress=on_progress
+        cloud,
+        views,
+        is_free,
+        responses,
+        config.steps,
+        renderer=renderer,
+        rng=rng,
+        on_progress=on_progress,
     )
     images = tuple(drawn(cloud, views, int(v), colours, responses, renderer=renderer) for v in views.withheld)
     psnr = np.array([psnr_db(image, views.images[v]) for image, v in zip(images, views.withheld, strict=True)])

@@ -13,7 +13,7 @@ from gemel.stages.reconstruct.observations import Observations
 
 _EVERY = 8
 _MARGIN_PX = 2
-"""What is so near to the robot may be it."""
+"""What is so near to the robot or to an object may be it."""
 _NEAR_M = 0.03
 
 
@@ -90,10 +90,26 @@ def scene_views(observations: Observations, located: Located, used: Int[np.ndarr
         poses=poses,
         robot_depth=tuple(depths),
         robot=tuple(np.asarray(binary_dilation(np.isfinite(depth), iterations=_MARGIN_PX)) for depth in depths),
-        taken=problem.occupied,
+        taken=tuple(_taken(observations, v, image.shape[:2]) for v, image in enumerate(problem.images)),
         fitted=np.setdiff1d(np.arange(len(problem.images)), withheld),
         withheld=withheld,
     )
+
+
+def _taken(observations: Observations, v: int, shape: tuple[int, int]) -> Bool[np.ndarray, "h w"]:
+    """Pixels of the small image that show or touch an object or nothing; all of them where a mask is missing."""
+    from scipy.ndimage import binary_dilation
+
+    masks = [track[v] for track in observations.masks.values()]
+    if any(mask is None for mask in masks):
+        return np.ones(shape, dtype=bool)
+    full = np.any([mask for mask in masks if mask is not None] or [np.zeros_like(observations.known[v])], axis=0)
+    n = observations.images[v].shape[1] // shape[1]
+    small, unknown = (
+        area[: n * shape[0], : n * shape[1]].reshape(shape[0], n, shape[1], n).any(axis=(1, 3))
+        for area in (full, ~observations.known[v])
+    )
+    return np.asarray(binary_dilation(small, iterations=_MARGIN_PX)) | unknown
 
 
 def _withheld(camera: Int[np.ndarray, " v"], used: Int[np.ndarray, " u"]) -> Int[np.ndarray, " w"]:
