@@ -131,7 +131,7 @@ def test_the_background_is_bounded_and_says_what_is_invented():
     invented = scene.background.extras["invented"][:, 0]
     assert set(np.unique(invented)) == {0.0, 1.0}
     assert scene.table is not None
-    assert len(scene.table.faces) <= 1.1 * CONFIG.table_gaussians
+    assert len(scene.table.faces) <= CONFIG.table_gaussians
     assert all(len(mesh.faces) <= CONFIG.link_gaussians for mesh in scene.links.values())
 
 

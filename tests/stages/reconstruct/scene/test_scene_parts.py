@@ -7,9 +7,10 @@ from gemel.geometry import box_mesh, cylinder_mesh, face_areas, icosphere_mesh, 
 from gemel.stages.reconstruct.scene.backdrop import fibonacci_sphere
 from gemel.stages.reconstruct.scene.fill import filled, with_grain
 from gemel.stages.reconstruct.scene.response import fit_responses
+from gemel.stages.reconstruct.scene.scene_views import taken_pixels, withheld_views
 from gemel.stages.reconstruct.scene.sight import median_of_seen
 from gemel.stages.reconstruct.scene.subdivide import even_surface
-from gemel.stages.reconstruct.scene.table import lattice
+from gemel.stages.reconstruct.scene.table import Lattice, disputed_faces, lattice
 
 
 def _coloured(mesh):
@@ -121,3 +122,42 @@ def test_directions_are_spread_evenly():
     np.testing.assert_allclose(np.linalg.norm(directions, axis=1), 1.0)
     octant = (directions > 0.0) @ np.array([1, 2, 4])
     np.testing.assert_allclose(np.bincount(octant), 1000, atol=15)
+
+
+def test_places_that_views_disagree_on_are_no_table():
+    """Beyond the table's edge every view sees something else; shadows in the work area do not count."""
+    rng = np.random.default_rng(5)
+    flat, faces = lattice(np.array([[0.0, 0.0], [1.0, 1.0]]), 0.04)
+    level = np.ones(len(faces), dtype=np.int64)
+    grid = Lattice(np.column_stack([flat, np.zeros(len(flat))]), faces, level)
+    x, y = grid.middles[:, 0], grid.middles[:, 1]
+    level[(x > 0.8) & (y < 0.3)] = 0
+    colours = 0.5 + 0.02 * rng.standard_normal((12, len(faces), 3))
+    colours[:, x > 0.7] = rng.uniform(0.0, 1.0, (12, 1, 1))
+    colours[:, (x < 0.3) & (rng.random(len(faces)) < 0.05)] = rng.uniform(0.0, 1.0, (12, 1, 1))
+    is_disputed = disputed_faces(grid, colours)
+    assert is_disputed[(x > 0.75) & (y > 0.4)].all()
+    assert not is_disputed[x < 0.6].any()
+    assert not is_disputed[(x > 0.85) & (y < 0.2)].any()
+
+
+def test_no_view_that_objects_were_fitted_to_is_withheld():
+    """About every eighth view of each camera is withheld, none of them used before."""
+    camera = np.repeat([0, 1, 2], [16, 45, 3])
+    used = np.concatenate([np.arange(16, 56), [0, 5]])
+    withheld = withheld_views(camera, used)
+    assert not np.isin(withheld, used).any()
+    np.testing.assert_array_equal(np.bincount(camera[withheld]), [2, 5, 1])
+
+
+def test_pixels_without_trusted_masks_are_all_taken():
+    """A missing mask hides the whole view; a mask hides the object and two pixels round it."""
+    is_known = np.ones((24, 32), dtype=bool)
+    mask = np.zeros((24, 32), dtype=bool)
+    mask[8:10, 12:14] = True
+    assert taken_pixels([mask, None], is_known, (12, 16)).all()
+    taken = taken_pixels([mask], is_known, (12, 16))
+    assert taken.sum() == 13
+    assert taken[4, 6]
+    is_known[:, :2] = False
+    assert taken_pixels([], is_known, (12, 16)).sum() == 12

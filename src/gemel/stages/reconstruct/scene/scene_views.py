@@ -1,5 +1,6 @@
 """What the scene's fit looks at: small images with poses, and which pixels show robot or objects."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,7 +82,7 @@ def scene_views(observations: Observations, located: Located, used: Int[np.ndarr
         p_camera = problem.surface.in_world(poses.Ts_world_link[v]) @ T[:3, :3].T + T[:3, 3]
         size = (image.shape[1], image.shape[0])
         depths.append(rasterise(p_camera, problem.surface.faces, poses.intrinsics[v], *size, near_m=_NEAR_M)[0])
-    withheld = _withheld(observations.camera, used)
+    withheld = withheld_views(observations.camera, used)
     return SceneViews(
         camera=observations.camera,
         camera_names=tuple(camera.name for camera in observations.cameras),
@@ -90,29 +91,33 @@ def scene_views(observations: Observations, located: Located, used: Int[np.ndarr
         poses=poses,
         robot_depth=tuple(depths),
         robot=tuple(np.asarray(binary_dilation(np.isfinite(depth), iterations=_MARGIN_PX)) for depth in depths),
-        taken=tuple(_taken(observations, v, image.shape[:2]) for v, image in enumerate(problem.images)),
+        taken=tuple(
+            taken_pixels([track[v] for track in observations.masks.values()], known, image.shape[:2])
+            for v, (known, image) in enumerate(zip(observations.known, problem.images, strict=True))
+        ),
         fitted=np.setdiff1d(np.arange(len(problem.images)), withheld),
         withheld=withheld,
     )
 
 
-def _taken(observations: Observations, v: int, shape: tuple[int, int]) -> Bool[np.ndarray, "h w"]:
+def taken_pixels(
+    masks: "Sequence[Bool[np.ndarray, 'h w'] | None]", is_known: Bool[np.ndarray, "h w"], shape: tuple[int, int]
+) -> Bool[np.ndarray, "_ _"]:
     """Pixels of the small image that show or touch an object or nothing; all of them where a mask is missing."""
     from scipy.ndimage import binary_dilation
 
-    masks = [track[v] for track in observations.masks.values()]
-    if any(mask is None for mask in masks):
+    found = [mask for mask in masks if mask is not None]
+    if len(found) < len(masks):
         return np.ones(shape, dtype=bool)
-    full = np.any([mask for mask in masks if mask is not None] or [np.zeros_like(observations.known[v])], axis=0)
-    n = observations.images[v].shape[1] // shape[1]
+    n = is_known.shape[1] // shape[1]
     small, unknown = (
         area[: n * shape[0], : n * shape[1]].reshape(shape[0], n, shape[1], n).any(axis=(1, 3))
-        for area in (full, ~observations.known[v])
+        for area in (np.any([*found, np.zeros_like(is_known)], axis=0), ~is_known)
     )
     return np.asarray(binary_dilation(small, iterations=_MARGIN_PX)) | unknown
 
 
-def _withheld(camera: Int[np.ndarray, " v"], used: Int[np.ndarray, " u"]) -> Int[np.ndarray, " w"]:
+def withheld_views(camera: Int[np.ndarray, " v"], used: Int[np.ndarray, " u"]) -> Int[np.ndarray, " w"]:
     """About every eighth view of each camera, from those that are not used elsewhere."""
     chosen = []
     for c in np.unique(camera):

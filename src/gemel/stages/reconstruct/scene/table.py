@@ -51,6 +51,11 @@ class Lattice:
     level: Int[np.ndarray, " f"]
     """Rectangle of each face, 0 is the innermost."""
 
+    @property
+    def middles(self) -> Float[np.ndarray, "f 3"]:
+        """Middles of the faces [m]."""
+        return np.asarray(self.vertices[self.faces].mean(axis=1))
+
     def kept(self, is_kept: Bool[np.ndarray, " f"]) -> "Lattice":
         """Some of the faces; vertices that none of them uses are dropped."""
         used, renumbered = np.unique(self.faces[is_kept], return_inverse=True)
@@ -86,17 +91,17 @@ def reconstruct_table(
     grid = grid.kept(_is_in_view(views, grid) | (grid.level < len(_LEVELS) - 1))
     sight = _look_down(views, grid)
     responses = _responses(views, sight)
-    is_flat = ~_is_disputed(grid, sight.plain(views.camera, responses))
+    is_flat = ~disputed_faces(grid, sight.plain(views.camera, responses))
     grid, is_seen = grid.kept(is_flat), sight.is_seen_enough[is_flat]
     colours = sight.medians(views.camera, responses)[is_flat]
-    places = grid.vertices[grid.faces].mean(axis=1)[:, :2]
+    places = grid.middles[:, :2]
     smooth = filled(places, np.where(is_seen[:, None], colours, 0.5), is_seen)
     colours = with_grain(places, smooth, is_seen, _GRAIN_REACH_M, rng)
     return Table(bound_mesh(grid.vertices, grid.faces, colours, is_seen, _SCALE), responses)
 
 
 def _look_down(views: SceneViews, grid: Lattice) -> Sight:
-    points = grid.vertices[grid.faces].mean(axis=1)
+    points = grid.middles
     return look(
         views,
         lambda v: points,
@@ -105,7 +110,7 @@ def _look_down(views: SceneViews, grid: Lattice) -> Sight:
     )
 
 
-def _is_disputed(grid: Lattice, colours: Float[np.ndarray, "w f 3"]) -> Bool[np.ndarray, " f"]:
+def disputed_faces(grid: Lattice, colours: Float[np.ndarray, "w f 3"]) -> Bool[np.ndarray, " f"]:
     """Faces on which views disagree: what they see there lies behind the table's edge, not on it.
 
     Only where neighbours are disputed, too, and never in the innermost rectangle, where shadows move.
@@ -116,21 +121,31 @@ def _is_disputed(grid: Lattice, colours: Float[np.ndarray, "w f 3"]) -> Bool[np.
     count = np.isfinite(grey).sum(axis=0)
     low, high = (np.take_along_axis(grey, (count[None] * part).astype(np.int64), axis=0)[0] for part in (0.25, 0.74))
     is_wide = (count >= _FEWEST_JUDGES) & (high - low > _DISPUTE) & (grid.level > 0)
-    places = grid.vertices[grid.faces].mean(axis=1)
+    places = grid.middles
     near = cKDTree(places).query(places, k=min(13, len(places)))[1]
     return is_wide[near].mean(axis=1) > 0.5
 
 
 def nested_lattice(hits: Float[np.ndarray, "n 2"], box: Box, config: SceneConfig, height_m: float) -> Lattice:
-    """Three rectangles of triangles, each round the finer one before it."""
+    """Three rectangles of triangles, each round the finer one before it, within the budget."""
+    wanted = float(config.table_gaussians)
+    while True:
+        grid = _nested(hits, box, wanted, config.table_edge_m, height_m)
+        if len(grid.faces) <= config.table_gaussians:
+            return grid
+        wanted *= 0.95  # rims and overlaps come on top
+
+
+def _nested(
+    hits: Float[np.ndarray, "n 2"], box: Box, wanted: float, shortest_edge_m: float, height_m: float
+) -> Lattice:
     inner: Box | None = None
-    parts, starts, edge_m = [], 0, config.table_edge_m
+    parts, starts, edge_m = [], 0, shortest_edge_m
     for beyond, share in _LEVELS:
         low, high = np.quantile(hits, [beyond, 1.0 - beyond], axis=0)
         outer = np.stack([np.maximum(low, box[0]), np.minimum(high, box[1])])
         area = float(np.prod(outer[1] - outer[0]) - (np.prod(inner[1] - inner[0]) if inner is not None else 0.0))
-        budget = share * config.table_gaussians
-        edge_m = max(edge_m, float(np.sqrt(max(area, 0.0) / (np.sqrt(3.0) / 4.0 * budget))))
+        edge_m = max(edge_m, float(np.sqrt(max(area, 0.0) / (np.sqrt(3.0) / 4.0 * share * wanted))))
         vertices, faces = lattice(outer, edge_m)
         if inner is not None:
             is_inside = ((vertices > inner[0]) & (vertices < inner[1])).all(axis=1)
