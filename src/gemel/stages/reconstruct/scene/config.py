@@ -8,7 +8,7 @@ class SceneConfig:
     """How robot links, table and background are drawn; lengths and budgets, nothing tuned to a scene."""
 
     link_edge_m: float = 0.012
-    """Longest edge of a link's mesh [m]; longer where the link would need too many Gaussians."""
+    """Longest edge of a link's mesh [m], about; longer where the link would need too many Gaussians."""
     link_gaussians: int = 3000
     """At most so many Gaussians on a link."""
     table_gaussians: int = 12000

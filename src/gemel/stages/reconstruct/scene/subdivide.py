@@ -3,7 +3,12 @@
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-_COARSER = 1.25
+from gemel.geometry import face_areas
+from gemel.stages.reconstruct.scene.lattice import lattice
+
+_COARSER = 1.2
+_LEAST_AREA_M2 = 1e-10
+_BULGE = 1e-3
 
 Surface = tuple[Float[np.ndarray, "_ 3"], Int[np.ndarray, "_ 3"], Float[np.ndarray, "_ 3"]]
 """Vertices [m], faces and a colour for each face."""
@@ -14,57 +19,73 @@ def even_surface(surface: Surface, longest_edge_m: float, most_faces: int) -> Su
     edge_m = longest_edge_m
     while True:
         start = surface if len(surface[1]) <= most_faces else clustered(surface, 0.7 * edge_m)
-        cut = cut_long_edges(start, edge_m, most_faces)
+        cut = cut_long_edges(start, edge_m)
         if len(cut[1]) <= most_faces:
             return cut
         edge_m *= _COARSER
 
 
-def cut_long_edges(surface: Surface, longest_edge_m: float, most_faces: int) -> Surface:
-    """Edges halved until none is longer; stops early once there are more than `most_faces` faces."""
+def cut_long_edges(surface: Surface, longest_edge_m: float) -> Surface:
+    """Faces with a longer edge cut into even triangles; neighbours share the new vertices on their edge."""
     vertices, faces, colours = surface
-    while len(faces) <= most_faces:
-        sides = np.sort(faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=-1)
-        unique, which = np.unique(sides, axis=0, return_inverse=True)
-        is_long = np.linalg.norm(vertices[unique[:, 0]] - vertices[unique[:, 1]], axis=1) > longest_edge_m
-        if not is_long.any():
-            break
-        number = np.where(is_long, len(vertices) + np.cumsum(is_long) - 1, -1)
-        middles = vertices[unique[is_long]].mean(axis=1)
-        faces, source = _split(faces, number[which.reshape(-1, 3)], np.concatenate([vertices, middles]))
-        vertices, colours = np.concatenate([vertices, middles]), colours[source]
-    return vertices, faces, colours
+    sides = np.sort(faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=-1)
+    unique, which = np.unique(sides, axis=0, return_inverse=True)
+    length_m = np.linalg.norm(vertices[unique[:, 0]] - vertices[unique[:, 1]], axis=1)
+    counts = np.maximum(np.ceil(length_m / longest_edge_m - 1e-9).astype(np.int64), 1)
+    starts = len(vertices) + np.concatenate([[0], np.cumsum(counts - 1)])
+    parts = [np.linspace(*vertices[pair], n + 1)[1:-1] for pair, n in zip(unique, counts, strict=True)]
+    points = np.concatenate([vertices, *parts])
+    edges_of_face = which.reshape(-1, 3)
+    is_cut = (counts[edges_of_face] > 1).any(axis=1) & (face_areas(vertices, faces) > _LEAST_AREA_M2)
+    pieces, sources, total = [faces[~is_cut]], [np.flatnonzero(~is_cut)], len(points)
+    inner_parts = []
+    for face in np.flatnonzero(is_cut):
+        ring = [
+            _along(int(faces[face, k]), int(faces[face, (k + 1) % 3]), int(starts[edge]), int(counts[edge]))
+            for k, edge in enumerate(edges_of_face[face])
+        ]
+        inner, triangles = _triangulated(points, ring, longest_edge_m)
+        rim = np.concatenate(ring)
+        numbers = np.concatenate([rim, total + np.arange(len(inner))])
+        pieces.append(numbers[triangles])
+        sources.append(np.full(len(triangles), face))
+        inner_parts.append(inner)
+        total += len(inner)
+    return np.concatenate([points, *inner_parts]), np.concatenate(pieces), colours[np.concatenate(sources)]
 
 
-def _split(
-    faces: Int[np.ndarray, "f 3"], middle: Int[np.ndarray, "f 3"], vertices: Float[np.ndarray, "v 3"]
-) -> tuple[Int[np.ndarray, "g 3"], Int[np.ndarray, " g"]]:
-    """Faces cut at the middles of edges ab, bc, ca (-1: not cut), and the face that each comes from."""
-    cuts = (middle >= 0).sum(axis=1)
-    index = np.arange(len(faces))
-    parts, sources = [faces[cuts == 0]], [index[cuts == 0]]
-    for count in (1, 2, 3):
-        chosen = np.flatnonzero(cuts == count)
-        # Turn each face so that its only cut edge, or else its only whole one, is ab or ca.
-        is_odd = (middle[chosen] >= 0) if count == 1 else (middle[chosen] < 0)
-        turn = np.argmax(is_odd, axis=1) if count < 3 else np.zeros(len(chosen), dtype=np.int64)
-        order = (turn[:, None] + np.arange(3)) % 3
-        a, b, c = np.take_along_axis(faces[chosen], order, axis=1).T
-        ab, bc, ca = np.take_along_axis(middle[chosen], order, axis=1).T
-        if count == 1:
-            pieces = [(a, ab, c), (ab, b, c)]
-        elif count == 2:  # ab is whole; cut the quadrilateral a b bc ca along its shorter diagonal
-            is_first = _length(vertices, a, bc) <= _length(vertices, b, ca)
-            pieces = [
-                (ca, bc, c),
-                (a, b, np.where(is_first, bc, ca)),
-                (np.where(is_first, a, b), bc, ca),
-            ]
-        else:
-            pieces = [(a, ab, ca), (ab, b, bc), (ca, bc, c), (ab, bc, ca)]
-        parts += [np.stack(piece, axis=-1) for piece in pieces]
-        sources += [chosen] * len(pieces)
-    return np.concatenate(parts).astype(np.int64), np.concatenate(sources)
+def _along(first: int, second: int, start: int, count: int) -> Int[np.ndarray, " n"]:
+    """Vertices of an edge from its first end on, without the second."""
+    middle = start + np.arange(count - 1)
+    return np.concatenate([[first], middle if first < second else middle[::-1]]).astype(np.int64)
+
+
+def _triangulated(
+    points: Float[np.ndarray, "p 3"], ring: list[np.ndarray], edge_m: float
+) -> tuple[Float[np.ndarray, "i 3"], Int[np.ndarray, "t 3"]]:
+    """New vertices inside a face with a cut rim, and triangles on (rim, new vertices), wound like the face."""
+    from scipy.spatial import Delaunay
+
+    corners = points[[side[0] for side in ring]]
+    along = corners[1] - corners[0]
+    normal = np.cross(along, corners[2] - corners[0])
+    axes = np.stack([along / np.linalg.norm(along), np.cross(normal, along) / np.linalg.norm(np.cross(normal, along))])
+    flat = (corners - corners[0]) @ axes.T
+    box = np.stack([flat.min(axis=0), flat.max(axis=0)])
+    inner = lattice(box, edge_m)[0]
+    rim = []
+    for k, side in enumerate(ring):
+        start, way = flat[k], flat[(k + 1) % 3] - flat[k]
+        outward = np.array([way[1], -way[0]])
+        inner = inner[(inner - start) @ outward < -0.5 * edge_m * np.linalg.norm(way)]
+        # Bent outwards a little, the rim is strictly convex, and no rounding can leave a point of it out.
+        t = np.linspace(0.0, 1.0, len(side) + 1)[:-1, None]
+        rim.append(start + t * way + _BULGE * t * (1.0 - t) * outward)
+    triangles = Delaunay(np.concatenate([*rim, inner])).simplices.astype(np.int64)
+    a, b, c = np.moveaxis(np.concatenate([*rim, inner])[triangles], 1, 0)
+    is_turned = (b - a)[:, 0] * (c - a)[:, 1] < (b - a)[:, 1] * (c - a)[:, 0]
+    triangles[is_turned] = triangles[is_turned][:, ::-1]
+    return corners[0] + inner @ axes, triangles
 
 
 def clustered(surface: Surface, cell_m: float) -> Surface:
@@ -87,7 +108,3 @@ def clustered(surface: Surface, cell_m: float) -> Surface:
 
 def _has_three_corners(faces: Int[np.ndarray, "f 3"]) -> Bool[np.ndarray, " f"]:
     return (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
-
-
-def _length(vertices: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    return np.asarray(np.linalg.norm(vertices[first] - vertices[second], axis=1))

@@ -15,6 +15,7 @@ from gemel.geometry import pixel_centres
 from gemel.stages.reconstruct.scene.bound import bound_mesh
 from gemel.stages.reconstruct.scene.config import SceneConfig
 from gemel.stages.reconstruct.scene.fill import filled, with_grain
+from gemel.stages.reconstruct.scene.lattice import Box, lattice
 from gemel.stages.reconstruct.scene.response import Responses, fit_responses
 from gemel.stages.reconstruct.scene.scene_views import SceneViews
 from gemel.stages.reconstruct.scene.sight import Sight, look, pixel_values
@@ -29,9 +30,6 @@ _DISPUTE = 0.15
 """Half of the views differ by so much in brightness (0 to 1) where they do not see one and the same place."""
 _FEWEST_JUDGES = 4
 _UP = np.array([0.0, 0.0, 1.0])
-
-Box = Float[np.ndarray, "2 2"]
-"""Low and high corner, x and y [m]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,22 +156,6 @@ def _nested(
         np.concatenate([faces for _, faces in parts]),
         np.repeat(np.arange(len(parts)), [len(faces) for _, faces in parts]),
     )
-
-
-def lattice(box: Box, edge_m: float) -> tuple[Float[np.ndarray, "v 2"], Int[np.ndarray, "f 3"]]:
-    """Even-sided triangles that cover a rectangle, seen from above counter-clockwise."""
-    size = box[1] - box[0]
-    rise_m = np.sqrt(0.75) * edge_m
-    columns, rows = int(np.ceil(size[0] / edge_m)) + 2, int(np.ceil(size[1] / rise_m)) + 1
-    j, i = np.mgrid[:rows, :columns]
-    x = box[0, 0] + (i + 0.5 * (j % 2) - 0.5) * edge_m
-    vertices = np.stack([x, box[0, 1] + j * rise_m], axis=-1).reshape(-1, 2)
-    a = (j * columns + i)[:-1, :-1]
-    b, c, d = a + 1, a + columns, a + columns + 1
-    is_even = (j % 2 == 0)[:-1, :-1, None]
-    first = np.where(is_even, np.stack([a, b, c], -1), np.stack([a, b, d], -1))
-    second = np.where(is_even, np.stack([b, d, c], -1), np.stack([a, d, c], -1))
-    return vertices, np.concatenate([first.reshape(-1, 3), second.reshape(-1, 3)]).astype(np.int64)
 
 
 def _is_in_view(views: SceneViews, grid: Lattice) -> Bool[np.ndarray, " f"]:
