@@ -33,8 +33,10 @@ from gemel.stages.reconstruct.observations import MaskOf, Observations, observe
 from gemel.stages.reconstruct.scene.scene import Scene, SceneInfo, reconstruct_scene
 
 OnProgress = Callable[[float], None]
-_CALIBRATION_PART, _SCENE_PART = 0.35, 0.1
-"""Parts of the work that calibration and scene are, on the progress bar."""
+_CALIBRATION_PART = 0.35
+"""Part of the work that calibration is, on the progress bar."""
+_SCENE_PART = 0.1
+"""Part of the work that robot, table and background are."""
 
 
 @dataclass(frozen=True, eq=False)

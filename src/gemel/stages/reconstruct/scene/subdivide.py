@@ -16,10 +16,14 @@ Surface = tuple[Float[np.ndarray, "_ 3"], Int[np.ndarray, "_ 3"], Float[np.ndarr
 
 def even_surface(surface: Surface, longest_edge_m: float, most_faces: int) -> Surface:
     """The surface with edges of at most `longest_edge_m`, longer ones if that needs more than `most_faces` faces."""
+    is_dense = len(surface[1]) > most_faces
     edge_m = longest_edge_m
     while True:
-        start = surface if len(surface[1]) <= most_faces else clustered(surface, 0.7 * edge_m)
-        cut = cut_long_edges(start, edge_m)
+        # A thinned mesh has edges of up to two cells; only what was coarse before is longer.
+        if is_dense:
+            cut = cut_long_edges(clustered(surface, 0.7 * edge_m), 2.0 * edge_m)
+        else:
+            cut = cut_long_edges(surface, edge_m)
         if len(cut[1]) <= most_faces:
             return cut
         edge_m *= _COARSER
@@ -33,7 +37,10 @@ def cut_long_edges(surface: Surface, longest_edge_m: float) -> Surface:
     length_m = np.linalg.norm(vertices[unique[:, 0]] - vertices[unique[:, 1]], axis=1)
     counts = np.maximum(np.ceil(length_m / longest_edge_m - 1e-9).astype(np.int64), 1)
     starts = len(vertices) + np.concatenate([[0], np.cumsum(counts - 1)])
-    parts = [np.linspace(*vertices[pair], n + 1)[1:-1] for pair, n in zip(unique, counts, strict=True)]
+    parts = [
+        np.linspace(vertices[unique[e, 0]], vertices[unique[e, 1]], counts[e] + 1)[1:-1]
+        for e in np.flatnonzero(counts > 1)
+    ]
     points = np.concatenate([vertices, *parts])
     edges_of_face = which.reshape(-1, 3)
     is_cut = (counts[edges_of_face] > 1).any(axis=1) & (face_areas(vertices, faces) > _LEAST_AREA_M2)
