@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from gemel.stages.reconstruct.calibration.config import CalibrationConfig
+from gemel.stages.reconstruct.scene.config import SceneConfig
 
 
 @dataclass(frozen=True)
@@ -31,5 +32,7 @@ class ReconstructConfig:
     """Steps of the joint fit at a quarter, half and full size of the images."""
     fixed_views: int = 2
     """Views of each fixed camera that an object's fit looks at."""
+    scene: SceneConfig = field(default_factory=SceneConfig)
+    """How robot links, table and background are drawn."""
     renderer: str = "auto"
     """Which back end draws: auto, cpu, cuda or reference."""

@@ -34,26 +34,10 @@ class ObjectConfig:
     """Voxels of the hull along the object's longest side."""
     face_count: int = 2000
     """Faces of the mesh, about."""
-    capped = cap_hull(hull, upright, config.cap)
-    vertices, faces = even_mesh(
-        capped, config.face_count, lambda *mesh: _coarseness(upright, mesh, config.unseen_coarseness)
-    )
-    if config.start == "sphere":
-        vertices, faces = _ellipsoid(vertices)
-    return T_up_world.inverse() @ vertices, faces
-
-
-def _ellipsoid(vertices: np.ndarray) -> Mesh:
-    """A sphere stretched to the box of some vertices: the start of Splatting Physical Scenes, for comparison."""
-    sphere, faces = icosphere_mesh(1.0, 3)
-    low, high = vertices.min(axis=0), vertices.max(axis=0)
-    return 0.5 * (low + high) + 0.5 * (high - low) * sphere, faces
-
-
-def _coarseness(views: Views, mesh: Mesh, unseen: float) -> Float[np.ndarray, " v"]:
-    """Edges may be longer where nobody looks."""
-    sight = look_at_points(views, views.Ts_camera_world, *mesh, mesh[0], vertex_normals(*mesh))
-    return np.where(sight.is_seen.any(axis=0), 1.0, unseen)
+    unseen_coarseness: float = 1.0
+    """How much longer edges are where no view sees the surface; more than 1 where most of the hull is invented."""
+    start: str = "hull"
+    """What the mesh starts from: `hull`, capped, of any topology; or `sphere`, stretched to the hull's box."""
     table_z: float | None = 0.0
     """Height of the table on which the object rests [m]; None if it rests on nothing that is known."""
     cap: CapSettings = field(default_factory=CapSettings)

@@ -22,6 +22,7 @@ from gemel.artifacts.splatmesh import SplatMesh
 from gemel.artifacts.split import FitData
 from gemel.errors import SourceError
 from gemel.geometry import SE3, SO3
+from gemel.services.kinematics.link_meshes import link_meshes
 from gemel.services.render.renderer import Renderer, make_renderer
 from gemel.stages.reconstruct.calibration.calibrate import Calibration
 from gemel.stages.reconstruct.config import ReconstructConfig
@@ -30,6 +31,7 @@ from gemel.stages.reconstruct.found import cameras_of, joint_columns
 from gemel.stages.reconstruct.located import Located, locate_as_given, locate_by_robot, located_at
 from gemel.stages.reconstruct.object_views import object_views
 from gemel.stages.reconstruct.observations import MaskOf, Observations, observe
+from gemel.stages.reconstruct.scene.scene import Scene, SceneInfo, reconstruct_scene
 
 if TYPE_CHECKING:
     from gemel.stages.reconstruct.fit import FitConfig
@@ -39,6 +41,8 @@ _ROUND = 0.5
 """Thickness of Gaussians that are not kept flat, in mean edges: as thick as they are wide."""
 _CALIBRATION_PART = 0.35
 """Part of the work that calibration is, on the progress bar."""
+_SCENE_PART = 0.1
+"""Part of the work that robot, table and background are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +55,8 @@ class ReconstructInfo:
     """With cameras and robot as the lab believes them."""
     after: Located
     fitted: dict[str, FittedObject]
+    scene: SceneInfo | None
+    """How well everything drawn together explains withheld views; None without a robot."""
 
 
 def reconstruct(
@@ -82,11 +88,23 @@ def reconstruct(
     for index, name in enumerate(objects):
 
         def progress(part: float, index: int = index) -> None:
-            on_progress(_CALIBRATION_PART + (1.0 - _CALIBRATION_PART) * (index + part) / len(objects))
+            on_progress(_CALIBRATION_PART + (1.0 - _CALIBRATION_PART - _SCENE_PART) * (index + part) / len(objects))
 
         fitted[name], located = _fit_object(observations, name, located, config, renderer, rng, progress)
-    result = _assembled(fit, observations, located, fitted)
-    return result, ReconstructInfo((), observations, before, located, fitted)
+    scene, scene_info = reconstruct_scene(
+        observations,
+        located,
+        link_meshes(robot) if robot is not None else (),
+        config.scene,
+        table_height_m=calibration.table_height_m,
+        objects={name: item.mesh for name, item in fitted.items()},
+        used=np.unique(np.concatenate([item.views.fitted_rows for item in fitted.values()])),
+        renderer=renderer,
+        rng=rng,
+        on_progress=lambda part: on_progress(1.0 - _SCENE_PART * (1.0 - part)),
+    )
+    result = _assembled(fit, observations, located, fitted, scene)
+    return result, ReconstructInfo((), observations, before, located, fitted, scene_info)
 
 
 def _locate(
@@ -168,7 +186,7 @@ def _moved(observations: Observations, located: Located, theta: np.ndarray) -> L
 
 
 def _assembled(
-    fit: FitData, observations: Observations, located: Located, fitted: dict[str, FittedObject]
+    fit: FitData, observations: Observations, located: Located, fitted: dict[str, FittedObject], scene: Scene
 ) -> Reconstruction:
     placements = {name: _placement(item.mesh) for name, item in fitted.items()}
     meshes = {
@@ -182,10 +200,10 @@ def _assembled(
     return Reconstruction(
         objects=meshes,
         placements=placements,
-        links={},
-        table=None,
+        links=scene.links,
+        table=scene.table,
         articulated={},
-        background=None,
+        background=scene.background,
         cameras=cameras_of(fit.cameras, observations.cameras, located),
         Ts_world_base=bases,
         joint_offsets=offsets,
