@@ -1,0 +1,61 @@
+"""Is this log what it says it is? Asked before anything is fitted, in a second or two when all is well."""
+
+import numpy as np
+
+from gemel.artifacts.finding import Finding, Severity
+from gemel.stages.reconstruct.checks.hypotheses import LogUnderTest
+from gemel.stages.reconstruct.checks.log_findings import log_findings
+from gemel.stages.reconstruct.checks.masks import mask_findings
+from gemel.stages.reconstruct.checks.sightlines import Sightlines, meeting, sightlines
+from gemel.stages.reconstruct.checks.stillness import stillness_findings
+from gemel.stages.reconstruct.located import Located
+from gemel.stages.reconstruct.observations import Observations
+
+_LEAST_VIEWS = 3
+_MISSED_RADII = 1.0
+"""Lines of sight that miss the object's place by more of its radii show something else, or from elsewhere."""
+
+
+def look_over(observations: Observations, located: Located, *, table_height_m: float) -> tuple[Finding, ...]:
+    """What is wrong with a log at the lab's own beliefs; empty when nothing is."""
+    found = [*mask_findings(observations)]
+    if located.problem is not None:
+        found += log_findings(LogUnderTest(located.problem, table_height_m))
+    if any(finding.severity is Severity.ERROR for finding in found):
+        return tuple(found)  # the rest would only repeat it in other words
+    for name in observations.masks:
+        found += _sight_findings(observations, located, name)
+    return (*found, *stillness_findings(observations, located))
+
+
+def _sight_findings(observations: Observations, located: Located, name: str) -> list[Finding]:
+    masks = observations.masks[name]
+    visible = sum(mask is not None and int(mask.sum()) >= 20 for mask in masks)
+    if visible < _LEAST_VIEWS:
+        return [Finding(
+            "views-without-overlap", Severity.ERROR,
+            f"{name!r} is visible in {visible} of {len(masks)} views; its shape needs views that share it.",
+            f"record a scan in which all cameras look at {name!r}, from all sides", value=float(visible),
+        )]  # fmt: skip
+    poses, lenses = located.Ts_world_camera, located.intrinsics
+    miss = _median_miss(sightlines(masks, located.robots, poses, lenses))
+    if miss <= _MISSED_RADII:
+        return []
+    mirrored = _median_miss(sightlines(masks, located.robots, poses, lenses, is_mirrored=True))
+    if mirrored < 0.5 * min(miss, _MISSED_RADII):
+        return [Finding(
+            "mirrored-images", Severity.ERROR,
+            f"Lines of sight to {name!r} miss each other by {miss:.1f} of its radii, and by {mirrored:.1f} if images "
+            "are mirrored.", "switch off the cameras' horizontal flip and record again", value=miss,
+        )]  # fmt: skip
+    return [Finding(
+        "views-disagree", Severity.ERROR,
+        f"Lines of sight to {name!r} miss each other by {miss:.1f} of its radii (median; usually below 0.3).",
+        "check camera poses, intrinsics and masks: they do not describe one object at one place", value=miss,
+    )]  # fmt: skip
+
+
+def _median_miss(lines: Sightlines) -> float:
+    """How far the usual line passes the others' meeting point, in radii; 0 if nothing can be said."""
+    met = meeting(lines)
+    return 0.0 if met is None else float(np.median(met.misses))
