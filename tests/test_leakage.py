@@ -10,8 +10,8 @@ from gemel.artifacts.provenance import Provenance
 from gemel.artifacts.split import Role, Split
 from gemel.cli import main
 from gemel.errors import LeakageError
-from gemel.pipeline import Run
 from gemel.project import open_project
+from gemel.running import Run
 from gemel.store.audit import audit
 from gemel.store.store import Store, work_key
 

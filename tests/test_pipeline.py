@@ -14,8 +14,9 @@ from gemel import pipeline
 from gemel.artifacts.capture import Capture
 from gemel.artifacts.split import Split
 from gemel.errors import ConfigError
-from gemel.pipeline import OnProgress, StageResult, project_status, run_project
+from gemel.pipeline import project_status, run_project
 from gemel.project import open_project
+from gemel.running import OnProgress, StageResult
 from gemel.store.store import Store
 
 

@@ -1,7 +1,7 @@
 """A project folder: `twin.toml`, which says what the log cannot, and the store beside it."""
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +9,13 @@ from gemel.errors import ConfigError
 from gemel.services.formats.calibration import JointScale
 from gemel.services.formats.toml_table import from_table, read_toml
 from gemel.stages.ingest.config import IngestConfig
+from gemel.stages.reconstruct.config import ReconstructConfig
+from gemel.stages.segment.config import ObjectPrompt, SegmentConfig
 from gemel.stages.split.config import SplitConfig
 
 SETTINGS = "twin.toml"
 STORE = ".gemel"
+CORRECTIONS = "corrections"
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,9 @@ class Settings:
     cameras: dict[str, Any] = field(default_factory=dict)
     episodes: EpisodeSettings = field(default_factory=EpisodeSettings)
     split: SplitConfig = field(default_factory=SplitConfig)
+    segment: SegmentConfig = field(default_factory=SegmentConfig)
+    objects: dict[str, ObjectPrompt] = field(default_factory=dict)
+    reconstruct: ReconstructConfig = field(default_factory=ReconstructConfig)
 
 
 @dataclass(frozen=True)
@@ -96,6 +102,27 @@ class Project:
             scan_episodes=settings.episodes.scan,
             object_from_episode={e: name for name, es in settings.episodes.object.items() for e in es},
         )
+
+    def segment_config(self) -> SegmentConfig:
+        """What segment is told."""
+        return replace(self.settings.segment, objects=self.settings.objects)
+
+    @property
+    def segment_model(self) -> str:
+        """The segmenter's weights: a path if there is something at it, else what was written (a hub id)."""
+        path = _resolve(self.folder, self.settings.segment.model)
+        return str(path) if self.settings.segment.model and path.exists() else self.settings.segment.model
+
+    @property
+    def masks_folder(self) -> Path | None:
+        """The user's own masks, if there are any."""
+        masks = self.settings.segment.masks
+        return _resolve(self.folder, masks) if masks else None
+
+    @property
+    def corrections_folder(self) -> Path:
+        """Masks that were painted with `gemel prompt`: OBJECT/EPISODE/CAMERA/STEP.png."""
+        return self.folder / CORRECTIONS
 
 
 def open_project(folder: Path) -> Project:

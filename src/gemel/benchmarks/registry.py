@@ -11,6 +11,24 @@ def _ingest() -> Callable[..., Result]:
     return bench_ingest
 
 
+def _calibrate() -> Callable[..., Result]:
+    from gemel.benchmarks.calibrate import bench_calibrate
+
+    return bench_calibrate
+
+
+def _reconstruct() -> Callable[..., Result]:
+    from gemel.benchmarks.reconstruct import bench_reconstruct
+
+    return bench_reconstruct
+
+
+def _masks() -> Callable[..., Result]:
+    from gemel.benchmarks.masks import bench_masks
+
+    return bench_masks
+
+
 def _splat() -> Callable[..., Result]:
     from gemel.benchmarks.splat import bench_splat
 
@@ -30,7 +48,10 @@ def _world() -> Callable[..., Result]:
 
 
 BENCHMARKS: dict[str, Callable[[], Callable[..., Result]]] = {
+    "calibrate": _calibrate,
     "ingest": _ingest,
+    "reconstruct": _reconstruct,
+    "masks": _masks,
     "splat": _splat,
     "views": _views,
     "world": _world,

@@ -79,8 +79,8 @@ def _compare(seen: Views, withheld: Views, backend: str, gaussians: int, steps: 
     from gemel.stages.reconstruct.rig import FreeRig
 
     renderer, device = make_renderer(backend), "cuda" if backend == "cuda" else "cpu"
-    fit = FitConfig(steps=steps)
-    config = ObjectConfig(table_z=None, face_count=gaussians // fit.per_edge**2, fit=fit)
+    fit = FitConfig(steps=steps, gaussian_count=gaussians)
+    config = ObjectConfig(table_z=None, face_count=gaussians // 4, fit=fit)
     began = time.perf_counter()
     mesh = starting_mesh(seen, config)
     rig = FreeRig(seen, mesh[0].mean(axis=0), rotation_sigma_rad=0.0, translation_sigma_m=0.0, device=device)

@@ -20,7 +20,7 @@ class Bench:
     """Reproduce a figure: prints a table and, with --json, writes figures, rows, machine, date and commit."""
 
     name: Annotated[str, tyro.conf.Positional]
-    """Which benchmark: ingest, splat, views, world."""
+    """Which benchmark: calibrate, ingest, masks, reconstruct, splat, views, world."""
     json: Path | None = None
     """Write the result to this file, or `--json` alone for the screen."""
     quick: bool = False
@@ -28,7 +28,7 @@ class Bench:
     seed: int = 0
     """Seed of everything that is drawn."""
     data: Path | None = None
-    """Measurements to run on, for benchmarks that read some (views)."""
+    """Measurements to run on, for benchmarks that read some (masks, views)."""
     withhold_every: int | None = None
     """Keep every n-th view back for testing (views)."""
     backend: str | None = None
@@ -37,6 +37,10 @@ class Bench:
     """Number of Gaussians (views)."""
     size: str | None = None
     """Size of the images, WIDTHxHEIGHT (views)."""
+    seeds: int | None = None
+    """Number of worlds (calibrate), or of worlds for each object (reconstruct)."""
+    workers: int | None = None
+    """Captures side by side (calibrate, reconstruct)."""
 
     def run(self) -> int:
         """Run one benchmark."""
@@ -62,7 +66,7 @@ class Bench:
         """What was given beyond name, seed and --quick; refused where the benchmark has no use for it."""
         from gemel.errors import ConfigError
 
-        names = ("data", "withhold_every", "backend", "gaussians", "size")
+        names = ("data", "withhold_every", "backend", "gaussians", "size", "seeds", "workers")
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         unknown = [name for name in given if name not in inspect.signature(benchmark).parameters]
         if unknown:

@@ -59,7 +59,7 @@ def _show_refusal(project: "Project") -> None:
     from gemel.artifacts.split import Role
     from gemel.commands.screen import console
     from gemel.errors import LeakageError
-    from gemel.pipeline import Run
+    from gemel.running import Run
     from gemel.store.seal import current_roles
     from gemel.store.store import Store
 

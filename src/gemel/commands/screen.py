@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gemel.artifacts.finding import Finding, Severity
-from gemel.pipeline import OnProgress, StageResult
+from gemel.running import OnProgress, StageResult
 from gemel.store.address import short
 
 _STYLE = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "dim"}

@@ -26,7 +26,7 @@ def push_rig(size: tuple[int, int], *, arm_occlusion: bool) -> tuple[Camera, ...
     front = _fixed("front", np.array([1.02, 0.42, 0.56]), work, size)
     eye = np.array([-0.06, 0.52, 0.62]) if arm_occlusion else np.array([0.90, -0.58, 0.52])
     side = _fixed("side", eye, work, size)
-    wrist = _wrist("wrist", "link6", np.array([0.100, 0.0, 0.022]), np.array([0.078, 0.0, 0.222]), _X, size)
+    wrist = _wrist("wrist", "link6", np.array([0.070, 0.0, 0.022]), np.array([0.048, 0.0, 0.222]), _X, size)
     return front, side, wrist
 
 

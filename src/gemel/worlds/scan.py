@@ -39,7 +39,7 @@ class Sweep:
     radius_m: float
 
 
-_ONE_ARM = Sweep(half_angle_deg=137.0, is_far_side=True, elevation_deg=53.0, swing_deg=13.0, radius_m=0.31)
+_ONE_ARM = Sweep(half_angle_deg=137.0, is_far_side=True, elevation_deg=53.0, swing_deg=13.0, radius_m=0.28)
 _EACH_OF_TWO = Sweep(half_angle_deg=69.0, is_far_side=False, elevation_deg=56.0, swing_deg=10.0, radius_m=0.24)
 
 
@@ -134,7 +134,7 @@ def _sweep(world: World) -> Sweep:
         return _EACH_OF_TWO
     low, high = bounds(world.scenario.model.vertices, world.scenario.model.faces)
     across = float(np.linalg.norm((high - low)[:2]))
-    return replace(_ONE_ARM, radius_m=float(np.clip(0.19 + 0.45 * across, 0.24, _ONE_ARM.radius_m)))
+    return replace(_ONE_ARM, radius_m=float(np.clip(0.18 + 0.5 * across, 0.22, _ONE_ARM.radius_m)))
 
 
 def _solve(world: World, arm: Arm, views: list[SE3]) -> Float[np.ndarray, "view joint"]:

@@ -9,7 +9,7 @@ from gemel.geometry import SE3, icosphere_mesh
 from gemel.services.render.cpu import RendererCpu
 from gemel.services.render.reference import RendererReference
 from gemel.services.render.renderer import RenderRequest
-from gemel.services.render.splatmesh import barycentric_grid, bind, gaussians_of, place, place_plainly
+from gemel.services.render.splatmesh import barycentric_grid, bind, gaussians_of, place, place_plainly, spread
 from gemel.services.render.transform import transform_gaussians
 
 
@@ -149,3 +149,12 @@ def test_compiled_placement_is_the_plain_one() -> None:
         results.append([means.detach(), covariances.detach(), vertices.grad, scale.grad])
     for compiled, plain in zip(*results, strict=True):
         assert torch.allclose(compiled, plain, rtol=1e-4, atol=1e-5 * float(plain.abs().max()))
+
+
+def test_each_face_may_have_its_own_number() -> None:
+    """Faces with other numbers of Gaussians have the same grids as when they are alone."""
+    per_edge = np.array([2, 1, 3, 2])
+    face_from_gaussian, barycentric = spread(per_edge)
+    assert np.bincount(face_from_gaussian).tolist() == [4, 1, 9, 4]
+    for face, number in enumerate(per_edge):
+        assert np.allclose(barycentric[face_from_gaussian == face], barycentric_grid(int(number)))

@@ -43,16 +43,31 @@ class Binding:
     """Standard deviation along the face's normal [m]; added in all directions, in the plane it is negligible."""
 
 
-def bind(faces: Int[np.ndarray, "face 3"], *, per_edge: int, normal_scale_m: float, device: str = "cpu") -> Binding:
-    """`per_edge`² Gaussians on every face, in the middles of equal small triangles."""
-    grid = barycentric_grid(per_edge)
-    face_from_gaussian = np.repeat(np.arange(len(faces)), len(grid))
+def bind(
+    faces: Int[np.ndarray, "face 3"],
+    *,
+    per_edge: "int | Int[np.ndarray, ' face']",
+    normal_scale_m: float,
+    device: str = "cpu",
+) -> Binding:
+    """`per_edge`² Gaussians on a face, in the middles of equal small triangles; one number for all faces, or each its own."""
+    face_from_gaussian, barycentric = spread(np.broadcast_to(np.asarray(per_edge), len(faces)))
     return Binding(
         faces=torch.as_tensor(faces, dtype=torch.int64, device=device),
         face_from_gaussian=torch.as_tensor(face_from_gaussian, device=device),
-        barycentric=torch.as_tensor(np.tile(grid, (len(faces), 1)), dtype=torch.float32, device=device),
+        barycentric=torch.as_tensor(barycentric, dtype=torch.float32, device=device),
         normal_scale_m=normal_scale_m,
     )
+
+
+def spread(per_edge: Int[np.ndarray, " face"]) -> tuple[Int[np.ndarray, " gaussian"], Float[np.ndarray, "gaussian 3"]]:
+    """The face of each Gaussian, in rising order, and its barycentric weights, for `per_edge`² of them on each face."""
+    face_from_gaussian = np.repeat(np.arange(len(per_edge)), per_edge**2)
+    barycentric = np.empty((len(face_from_gaussian), 3))
+    for number in np.unique(per_edge):
+        at = per_edge[face_from_gaussian] == number
+        barycentric[at] = np.tile(barycentric_grid(int(number)), (int(np.sum(per_edge == number)), 1))
+    return face_from_gaussian, barycentric
 
 
 def barycentric_grid(per_edge: int) -> Float[np.ndarray, "n 3"]:

@@ -15,12 +15,18 @@ class ReconstructConfig:
     """Whether cameras and robot are corrected at all; if not, the given ones are taken as they are."""
     is_refined: bool = True
     """Whether the object's own looks correct cameras further."""
+    start: str = "hull"
+    """What an object's mesh starts from: `hull`, or `sphere` for comparison."""
+    is_smooth: bool = True
+    """Whether rough surfaces cost; off for comparison only."""
+    is_flat: bool = True
+    """Whether Gaussians are kept flat on their faces; off for comparison only."""
     voxels: int = 96
     """Voxels of the visual hull along an object's longest side."""
     faces: int = 2000
     """Faces of an object's mesh, about."""
-    gaussians_per_edge: int = 2
-    """The square of this is the number of Gaussians on a face."""
+    gaussians: int = 8000
+    """Gaussians of an object, about."""
     steps: tuple[int, ...] = (200, 400, 800)
     """Steps of the joint fit at a quarter, half and full size of the images."""
     fixed_views: int = 2

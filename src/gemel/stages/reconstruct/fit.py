@@ -31,8 +31,8 @@ class FitConfig:
 
     steps: tuple[int, ...] = (200, 400, 800)
     """Steps at a quarter, half and full size of the images; the last is full size."""
-    per_edge: int = 2
-    """The square of this is the number of Gaussians per face."""
+    gaussian_count: int = 8000
+    """Gaussians, about: several on each face that is seen, one on each that is not."""
     sh_count: int = 1
     """Colour coefficients per channel: 1 is the same from all sides."""
     smoothing: float = 15.0
@@ -64,25 +64,29 @@ class SplatState:
         self,
         vertices: Float[np.ndarray, "v 3"],
         faces: Int[np.ndarray, "f 3"],
+        per_edge: Int[np.ndarray, " f"],
         colours: Float[np.ndarray, "gaussian 3"],
         config: FitConfig,
         *,
         camera_count: int,
         device: str,
     ) -> None:
+        """`per_edge`² Gaussians on each face, with the given colours in the order of `splatmesh.spread`."""
         from gemel.services.render.spherical_harmonics import C0
 
         self.surface = SurfaceLoss(vertices, faces, device)
         thickness = config.normal_scale * self.surface.mean_edge
-        self.binding: Binding = bind(faces, per_edge=config.per_edge, normal_scale_m=thickness, device=device)
+        self.binding: Binding = bind(faces, per_edge=per_edge, normal_scale_m=thickness, device=device)
         count = len(self.binding.barycentric)
         self.vertices = torch.tensor(vertices, dtype=torch.float32, device=device, requires_grad=True)
         sh = torch.zeros((count, config.sh_count, 3), device=device)
         sh[:, 0] = (torch.as_tensor(colours, dtype=torch.float32, device=device) - 0.5) / C0
         self.sh = sh.requires_grad_()
         self.opacity_logits = torch.full((count,), 3.0, device=device, requires_grad=True)
-        first = float(np.log(config.first_scale / config.per_edge))
-        self.log_scale = torch.full((count, 2), first, device=device, requires_grad=True)
+        first = np.log(config.first_scale / np.repeat(per_edge, per_edge**2))
+        self.log_scale = torch.tensor(
+            np.stack([first, first], axis=-1), dtype=torch.float32, device=device, requires_grad=True
+        )
         self.gains = torch.zeros((camera_count, 3), device=device, requires_grad=True)
         self.offsets = torch.zeros((camera_count, 3), device=device, requires_grad=True)
 

@@ -30,7 +30,7 @@ class LossWeights:
     """Squared distance of vertices from the middle of their neighbours, in mean edges."""
     edge: float = 0.01
     """Squared deviation of edges from their mean length, relative to it."""
-    normal: float = 0.01
+    normal: float = 0.04
     """Mean difference of neighbouring normals: flat faces and sharp edges cost less than waves."""
     outlier: float = 0.15
     """Colour difference beyond which a pixel counts less and less: highlights, shadows, wrong masks [0 to 1]."""

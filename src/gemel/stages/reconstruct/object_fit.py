@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch  # noqa: TID253 - takes the fit's tensors apart
+from jaxtyping import Bool, Float, Int
 from torch import Tensor  # noqa: TID253
 
 from gemel.artifacts.splatmesh import SplatMesh
-from gemel.geometry import SE3, SO3, face_normals
+from gemel.geometry import SE3, SO3, face_areas, face_normals
 from gemel.services.render.renderer import Renderer
 from gemel.stages.reconstruct.cap import CapSettings, cap_hull
 from gemel.stages.reconstruct.fit import FitConfig, OnProgress, SplatState, fit_splats
@@ -102,17 +103,33 @@ def _upright(views: Views) -> SE3:
 
 def starting_state(views: Views, rig: Rig, mesh: Mesh, config: FitConfig, *, device: str) -> SplatState:
     """Gaussians on the mesh with the colours that the views see there."""
-    from gemel.services.render.splatmesh import barycentric_grid
+    from gemel.services.render.splatmesh import spread
 
     vertices, faces = mesh
-    grid = barycentric_grid(config.per_edge)
-    points = np.einsum("nk,fkd->fnd", grid, vertices[faces]).reshape(-1, 3)
-    normals = np.repeat(face_normals(vertices, faces), len(grid), axis=0)
     with torch.no_grad():
         Ts_camera_world = rig.poses()[0].double().cpu().numpy()
-    sight = look_at_points(views, Ts_camera_world, vertices, faces, points, normals)
-    camera_count = len(set(views.camera_names))
-    return SplatState(vertices, faces, sight.median_colours(), config, camera_count=camera_count, device=device)
+    normals, middles = face_normals(vertices, faces), vertices[faces].mean(axis=1)
+    of_faces = look_at_points(views, Ts_camera_world, vertices, faces, middles, normals)
+    per_edge = gaussians_per_edge(of_faces.is_seen.any(axis=0), face_areas(vertices, faces), config.gaussian_count)
+    face_from_gaussian, barycentric = spread(per_edge)
+    points = np.einsum("nk,nkd->nd", barycentric, vertices[faces[face_from_gaussian]])
+    sight = look_at_points(views, Ts_camera_world, vertices, faces, points, normals[face_from_gaussian])
+    count = len(set(views.camera_names))
+    return SplatState(vertices, faces, per_edge, sight.median_colours(), config, camera_count=count, device=device)
+
+
+def gaussians_per_edge(
+    is_seen: Bool[np.ndarray, " f"], areas: Float[np.ndarray, " f"], gaussian_count: int
+) -> Int[np.ndarray, " f"]:
+    """Roots of the numbers of Gaussians on faces: 1 where unseen, n or n + 1 where seen, the larger faces first."""
+    per_edge = np.ones(len(is_seen), dtype=np.int64)
+    left, seen_count = gaussian_count - int(np.sum(~is_seen)), max(int(np.sum(is_seen)), 1)
+    n = max(int(np.sqrt(max(left, 0) / seen_count)), 1)
+    per_edge[is_seen] = n
+    more = min(max((left - n * n * seen_count) // (2 * n + 1), 0), seen_count)
+    by_area = np.argsort(-np.where(is_seen, areas, -1.0), kind="stable")
+    per_edge[by_area[:more]] = n + 1
+    return per_edge
 
 
 def table_clamp(state: SplatState, table_z: float | None) -> Callable[[Tensor], None]:

@@ -25,25 +25,15 @@ from gemel.geometry import SE3, SO3
 from gemel.services.render.renderer import Renderer, make_renderer
 from gemel.stages.reconstruct.calibration.calibrate import Calibration
 from gemel.stages.reconstruct.config import ReconstructConfig
+from gemel.stages.reconstruct.fitted_object import FittedObject
 from gemel.stages.reconstruct.found import cameras_of, joint_columns
 from gemel.stages.reconstruct.located import Located, locate_as_given, locate_by_robot, located_at
-from gemel.stages.reconstruct.object_views import ObjectViews, object_views
+from gemel.stages.reconstruct.object_views import object_views
 from gemel.stages.reconstruct.observations import MaskOf, Observations, observe
 
 OnProgress = Callable[[float], None]
 _CALIBRATION_PART = 0.35
 """Part of the work that calibration is, on the progress bar."""
-
-
-@dataclass(frozen=True, eq=False)
-class FittedObject:
-    """One object in the world frame, and the views that it was fitted to."""
-
-    mesh: SplatMesh
-    views: ObjectViews
-    gains: tuple[tuple[float, float, float], ...]
-    """Colour gain of each camera."""
-    offsets: tuple[tuple[float, float, float], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +132,7 @@ def _fit_object(
         voxel_count=config.voxels,
         face_count=config.faces,
         table_z=config.calibration.table_height_m if located.problem is not None else None,
-        fit=FitConfig(steps=config.steps, per_edge=config.gaussians_per_edge),
+        fit=FitConfig(steps=config.steps, gaussian_count=config.gaussians),
     )
     mesh, info = reconstruct_object(
         views.fitted, rig, object_config, renderer=renderer, rng=rng,

@@ -1,0 +1,115 @@
+"""Recordings of stand-in worlds for benchmarks: found in a folder or recorded there, and taken in as a user would."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gemel.artifacts.capture import Capture
+from gemel.artifacts.episode import Frames
+from gemel.artifacts.segmentation import Segmentation
+from gemel.artifacts.split import FitData, Split
+from gemel.services.formats.mask_tracks import MaskReader
+from gemel.services.formats.robot_model import compile_stored_robot
+from gemel.worlds.imperfections import Imperfections
+from gemel.worlds.truth import Truth, read_truth, truth_folder
+
+OBJECTS = ("t-block", "hammer", "cube", "mug", "ring", "bracket")
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Which scan of a stand-in world."""
+
+    object: str
+    seed: int
+    size: tuple[int, int] = (160, 120)
+    has_sensor: bool = True
+    """Whether the cameras have blur, noise, vignetting and a rolling shutter."""
+    has_plain_table: bool = False
+
+    @property
+    def name(self) -> str:
+        """Folder of the recording."""
+        kind = ("" if self.has_sensor else "-clean") + ("-plain" if self.has_plain_table else "")
+        return f"{self.object}-{self.seed}-{self.size[0]}x{self.size[1]}{kind}"
+
+
+def record_scans(scans: Sequence[Scan], folder: Path) -> None:
+    """Record those that are not there yet, one after the other, each on all cores."""
+    from gemel.worlds.record import RecordPlan, record_world
+    from gemel.worlds.scenario import WorldConfig
+
+    for scan in scans:
+        target = folder / scan.name
+        if (truth_folder(target) / "truth.json").exists():
+            continue
+        for left_over in (target, truth_folder(target)):
+            shutil.rmtree(left_over, ignore_errors=True)
+        config = WorldConfig(
+            "scan", seed=scan.seed, object=scan.object, size=scan.size, plain_table=scan.has_plain_table,
+            imperfections=Imperfections() if scan.has_sensor else _without_sensor(),
+        )  # fmt: skip
+        record_world(config, target, RecordPlan(episodes=1))
+
+
+def _without_sensor() -> Imperfections:
+    return Imperfections(exposure_s=0.0, rolling_shutter_s=0.0, vignetting=0.0, shot_noise=0.0, read_noise=0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """A recording after ingest, split and segment, with its truth."""
+
+    fit: FitData
+    frames: Frames
+    masks: MaskReader | None
+    robot: Any
+    """The compiled robot model."""
+    robot_file: Path
+    truth: Truth
+    segment_s: float
+
+
+@contextmanager
+def taken_in(recording: Path, *, seed: int, last: str = "segment") -> Iterator[Taken]:
+    """Run the first stages on a recording in a scratch project."""
+    from gemel.pipeline import run_project
+    from gemel.project import CaptureSettings, Project, Settings
+    from gemel.running import Run
+    from gemel.store.store import Store
+
+    with tempfile.TemporaryDirectory(prefix="gemel-bench-") as scratch:
+        project = Project(Path(scratch), Settings(CaptureSettings(str(recording.resolve())), seed=seed))
+        results = run_project(project, _Silent(), last=last)
+        store = Store.open(project.store_folder)
+        try:
+            run = Run(project, store, {result.name: result.address for result in results})
+            capture = run.get("ingest", Capture)
+            assert capture.robot is not None
+            yield Taken(
+                fit=FitData.of(capture, run.get("split", Split)),
+                frames=run.frames(capture, "reconstruct", "0" * 64),
+                masks=MaskReader(run.get("segment", Segmentation), store) if last == "segment" else None,
+                robot=compile_stored_robot(capture.robot, store),
+                robot_file=recording / "meta" / "robot.xml",
+                truth=read_truth(truth_folder(recording)),
+                segment_s=results[-1].duration_s,
+            )
+        finally:
+            store.close()
+
+
+class _Silent:
+    """A reporter that says nothing."""
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[Any]:
+        """Progress that goes nowhere."""
+        yield lambda fraction: None
+
+    def done(self, result: Any) -> None:
+        """Nothing to show."""

@@ -1,0 +1,1 @@
+"""Segment: frames and prompts become masks."""

@@ -1,0 +1,1 @@
+"""Segmenters, each behind the same function signature."""
