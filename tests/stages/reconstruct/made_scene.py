@@ -1,4 +1,4 @@
-"""A small lab drawn with numpy: an arm of boxes with a camera at its wrist, two fixed cameras, a textured table, a block.
+"""A small lab drawn with numpy: an arm of boxes, a camera at its wrist, two fixed ones, a textured table, a block.
 
 Everything rests but the arm. Drawn without any of the code that is judged on it, kinematics and rasteriser apart.
 """
@@ -154,7 +154,6 @@ def _drawn(
     corners = vertices[faces]
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     normals /= np.linalg.norm(normals, axis=1, keepdims=True)
-    shade = 0.55 + 0.45 * np.abs(normals @ [0.36, 0.48, 0.8])
     depth, face = rasterise(vertices @ T[:3, :3].T + T[:3, 3], faces, k, width, height)
     u, v = np.meshgrid(np.arange(width) + 0.5, np.arange(height) + 0.5)
     rays = np.stack([(u - k[2]) / k[0], (v - k[3]) / k[1], np.ones_like(u)], axis=-1) @ T[:3, :3]
@@ -163,8 +162,13 @@ def _drawn(
     ground = eye[:2] + np.minimum(reach, 20.0)[..., None] * rays[..., :2]
     colour = np.where((reach < np.inf)[..., None], _table(ground), [0.6, 0.65, 0.7])
     is_near = (face != NOTHING) & (depth <= reach)
-    colour = np.where(is_near[..., None], (tint * shade[:, None])[face], colour)
+    colour = np.where(is_near[..., None], (tint * shade(normals)[:, None])[face], colour)
     return colour, is_near & (face >= len(surface.faces))
+
+
+def shade(normals: np.ndarray) -> np.ndarray:
+    """Brightness of faces."""
+    return 0.55 + 0.45 * np.abs(normals @ [0.36, 0.48, 0.8])
 
 
 def _table(ground: np.ndarray) -> np.ndarray:

@@ -137,4 +137,4 @@ def test_mirrored_images_without_a_robot() -> None:
     assert codes(free, locate_as_given(free)) == []
     flipped = with_views(free, lambda v, a: a[:, ::-1])
     assert codes(flipped, locate_as_given(flipped)) == ["mirrored-images"]
-    assert (HEIGHT, WIDTH) == observations.masks[OBJECT][0].shape
+    assert observations.masks[OBJECT][0].shape == (HEIGHT, WIDTH)

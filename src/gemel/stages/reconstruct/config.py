@@ -31,5 +31,7 @@ class ReconstructConfig:
     """Steps of the joint fit at a quarter, half and full size of the images."""
     fixed_views: int = 2
     """Views of each fixed camera that an object's fit looks at."""
+    is_gate_strict: bool = True
+    """Whether errors that the gate finds stop the stage; if not, they are only reported."""
     renderer: str = "auto"
     """Which back end draws: auto, cpu, cuda or reference."""

@@ -6,7 +6,7 @@ Does not own: masks (segment), motion (track), physical parameters (identify).
 Inputs: `FitData` read through `Frames`, masks, and the robot's model if there is one. Objects rest during a scan.
 Output: a `Reconstruction`. With a robot, its base is the frame, its links are the ruler; without one, the given cameras
 are both. What no view saw is closed plausibly and marked as invented.
-Judged by: the gate (gate.py), on views that were withheld; `gemel bench reconstruct` and `calibrate` against truth.
+Judged by: the gate (checks/ before the fit, gate/ after it); `gemel bench reconstruct` and `calibrate` against truth.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,9 +24,11 @@ from gemel.errors import SourceError
 from gemel.geometry import SE3, SO3
 from gemel.services.render.renderer import Renderer, make_renderer
 from gemel.stages.reconstruct.calibration.calibrate import Calibration
+from gemel.stages.reconstruct.checks.plausible import look_back, look_over
 from gemel.stages.reconstruct.config import ReconstructConfig
 from gemel.stages.reconstruct.fitted_object import FittedObject
 from gemel.stages.reconstruct.found import cameras_of, joint_columns
+from gemel.stages.reconstruct.gate.judge import insist, judge
 from gemel.stages.reconstruct.located import Located, locate_as_given, locate_by_robot, located_at
 from gemel.stages.reconstruct.object_views import object_views
 from gemel.stages.reconstruct.observations import MaskOf, Observations, observe
@@ -71,7 +73,9 @@ def reconstruct(
         moving_views=calibration.moving_views,
         fixed_views=calibration.fixed_views,
     )
-    before, located = _locate(observations, fit, config, robot, lambda part: on_progress(_CALIBRATION_PART * part))
+    before, located, findings = _locate(
+        observations, fit, config, robot, lambda part: on_progress(_CALIBRATION_PART * part)
+    )
     renderer = make_renderer(config.renderer)
     fitted: dict[str, FittedObject] = {}
     for index, name in enumerate(objects):
@@ -81,25 +85,32 @@ def reconstruct(
 
         fitted[name], located = _fit_object(observations, name, located, config, renderer, rng, progress)
     result = _assembled(fit, observations, located, fitted)
-    return result, ReconstructInfo((), observations, before, located, fitted)
+    findings += judge(fitted, located, observations, is_metric=result.is_metric, rng=rng)
+    insist(findings, is_strict=config.is_gate_strict)
+    return result, ReconstructInfo(findings, observations, before, located, fitted)
 
 
 def _locate(
     observations: Observations, fit: FitData, config: ReconstructConfig, robot: Any, on_progress: OnProgress
-) -> tuple[Located, Located]:
-    """Poses before and after calibration."""
+) -> tuple[Located, Located, tuple[Finding, ...]]:
+    """Poses before and after calibration, and what is wrong with the log."""
     if robot is None:
-        given = locate_as_given(observations)
-        return given, given
-    before = locate_by_robot(
-        observations, fit.joints, robot, config.calibration, is_calibrated=False, on_progress=on_progress
-    )
-    if not config.is_calibrated:
-        return before, before
+        before = locate_as_given(observations)
+    else:
+        before = locate_by_robot(
+            observations, fit.joints, robot, config.calibration, is_calibrated=False, on_progress=on_progress
+        )
+    table_height_m = config.calibration.table_height_m
+    findings = look_over(observations, before, table_height_m=table_height_m)
+    insist(findings, is_strict=config.is_gate_strict)
+    if robot is None or not config.is_calibrated:
+        return before, before, findings
     after = locate_by_robot(
         observations, fit.joints, robot, config.calibration, is_calibrated=True, on_progress=on_progress
     )
-    return before, after
+    findings += look_back(after, table_height_m=table_height_m)
+    insist(findings, is_strict=config.is_gate_strict)
+    return before, after, findings
 
 
 def _fit_object(

@@ -4,7 +4,7 @@ Every camera has a score under a reading of the log: a fixed one by where the ro
 by whether its views show one table. A mistake is named only if undoing it makes the scores of all concerned better.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations, permutations
@@ -116,7 +116,7 @@ def _orders(log: LogUnderTest) -> list[tuple[tuple[int, int], ...]]:
     rig = log.problem.rig
     columns = [rig.tree.joint(name) for name in rig.unknowns.joints]
     if len(columns) <= _FEW_JOINTS:
-        orders: list[Sequence[int]] = [list(order) for order in permutations(columns)][1:]
+        orders = [list(order) for order in permutations(columns)][1:]
     else:
         orders = [_exchanged(columns, a, b) for a, b in combinations(range(len(columns)), 2)]
         orders += [columns[::-1], columns[1:] + columns[:1], columns[-1:] + columns[:-1]]

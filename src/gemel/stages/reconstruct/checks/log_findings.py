@@ -41,7 +41,8 @@ def _named(log: LogUnderTest) -> tuple[Finding, ...]:
     found: list[Finding] = []
     taken: set[int] = set()
     for gain, reading, scores in sorted(gains, key=lambda item: -item[0]):
-        concerned = set(reading.concerned or range(len(log.cameras)))
+        # Joints move all cameras on the robot, so another order explains those too.
+        concerned = set(range(len(log.cameras)) if reading.order else reading.concerned)
         if gain < _LEAST_GAIN or not _is_good(log, scores) or concerned & taken:
             continue
         taken |= concerned

@@ -3,6 +3,7 @@
 import numpy as np
 
 from gemel.artifacts.finding import Finding, Severity
+from gemel.stages.reconstruct.checks.calibrated import calibration_findings
 from gemel.stages.reconstruct.checks.hypotheses import LogUnderTest
 from gemel.stages.reconstruct.checks.log_findings import log_findings
 from gemel.stages.reconstruct.checks.masks import mask_findings
@@ -26,6 +27,15 @@ def look_over(observations: Observations, located: Located, *, table_height_m: f
     for name in observations.masks:
         found += _sight_findings(observations, located, name)
     return (*found, *stillness_findings(observations, located))
+
+
+def look_back(located: Located, *, table_height_m: float) -> tuple[Finding, ...]:
+    """What a calibration tells about the log; if it had to go far, mistakes are looked for that it hid."""
+    found = calibration_findings(located)
+    if not found or located.problem is None:
+        return found
+    hidden = log_findings(LogUnderTest(located.problem, table_height_m), is_suspicious=True)
+    return (*hidden, *found)
 
 
 def _sight_findings(observations: Observations, located: Located, name: str) -> list[Finding]:
