@@ -9,7 +9,10 @@ from gemel.artifacts.finding import Finding
 from gemel.artifacts.reconstruction import Reconstruction
 from gemel.artifacts.segmentation import Segmentation
 from gemel.artifacts.split import FitData, Split
+from gemel.outputs.pictures.sheet import Picture
+from gemel.outputs.pictures.write import write_pictures
 from gemel.project import Project
+from gemel.reconstruct_pictures import reconstruct_pictures
 from gemel.running import OnProgress, Reporter, Run, Stage, StageResult, StageStatus, names_of, run_stages, status_of
 from gemel.services.formats.mask_tracks import MaskReader
 from gemel.services.formats.robot_model import compile_stored_robot
@@ -102,8 +105,14 @@ def _make_reconstruction(run: Run, key: str, on_progress: OnProgress) -> tuple[R
         robot=compile_stored_robot(capture.robot, run.store) if capture.robot is not None else None,
         rng=np.random.default_rng([run.project.settings.seed, 3]),
         on_progress=on_progress,
+        on_judged=lambda info: show(run, "reconstruct", reconstruct_pictures(info)),
     )
     return result, info.findings
+
+
+def show(run: Run, stage: str, pictures: dict[str, Picture]) -> None:
+    """Put a stage's pictures where people look for them: `pictures/STAGE/` in the project folder."""
+    write_pictures(run.project.folder / "pictures" / stage, pictures)
 
 
 STAGES = (

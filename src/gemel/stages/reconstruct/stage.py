@@ -28,7 +28,7 @@ from gemel.stages.reconstruct.checks.plausible import look_back, look_over
 from gemel.stages.reconstruct.config import ReconstructConfig
 from gemel.stages.reconstruct.fitted_object import FittedObject
 from gemel.stages.reconstruct.found import cameras_of, joint_columns
-from gemel.stages.reconstruct.gate.judge import insist, judge
+from gemel.stages.reconstruct.gate.judge import has_errors, insist, judge
 from gemel.stages.reconstruct.located import Located, locate_as_given, locate_by_robot, located_at
 from gemel.stages.reconstruct.object_views import object_views
 from gemel.stages.reconstruct.observations import MaskOf, Observations, observe
@@ -60,8 +60,12 @@ def reconstruct(
     robot: Any,
     rng: np.random.Generator,
     on_progress: OnProgress = lambda fraction: None,
+    on_judged: Callable[[ReconstructInfo], None] = lambda info: None,
 ) -> tuple[Reconstruction, ReconstructInfo]:
-    """Shapes, looks and calibration; `robot` is the compiled robot model (`mujoco.MjModel`) or None."""
+    """Shapes, looks and calibration; `robot` is the compiled robot model (`mujoco.MjModel`) or None.
+
+    `on_judged` is told what there is to look at before the gate stops at errors: then it is needed most.
+    """
     if not objects:
         raise SourceError("No object was segmented.", remedy="prompt for one with `gemel prompt`, or in twin.toml")
     calibration = config.calibration
@@ -76,6 +80,9 @@ def reconstruct(
     before, located, findings = _locate(
         observations, fit, config, robot, lambda part: on_progress(_CALIBRATION_PART * part)
     )
+    if has_errors(findings) and config.is_gate_strict:
+        on_judged(ReconstructInfo(findings, observations, before, located, {}))
+        insist(findings)
     renderer = make_renderer(config.renderer)
     fitted: dict[str, FittedObject] = {}
     for index, name in enumerate(objects):
@@ -86,8 +93,11 @@ def reconstruct(
         fitted[name], located = _fit_object(observations, name, located, config, renderer, rng, progress)
     result = _assembled(fit, observations, located, fitted)
     findings += judge(fitted, located, observations, is_metric=result.is_metric, rng=rng)
-    insist(findings, is_strict=config.is_gate_strict)
-    return result, ReconstructInfo(findings, observations, before, located, fitted)
+    info = ReconstructInfo(findings, observations, before, located, fitted)
+    on_judged(info)
+    if config.is_gate_strict:
+        insist(findings)
+    return result, info
 
 
 def _locate(
@@ -102,15 +112,13 @@ def _locate(
         )
     table_height_m = config.calibration.table_height_m
     findings = look_over(observations, before, table_height_m=table_height_m)
-    insist(findings, is_strict=config.is_gate_strict)
-    if robot is None or not config.is_calibrated:
+    is_hopeless = has_errors(findings) and config.is_gate_strict
+    if robot is None or not config.is_calibrated or is_hopeless:
         return before, before, findings
     after = locate_by_robot(
         observations, fit.joints, robot, config.calibration, is_calibrated=True, on_progress=on_progress
     )
-    findings += look_back(after, table_height_m=table_height_m)
-    insist(findings, is_strict=config.is_gate_strict)
-    return before, after, findings
+    return before, after, (*findings, *look_back(after, table_height_m=table_height_m))
 
 
 def _fit_object(

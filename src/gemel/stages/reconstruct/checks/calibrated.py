@@ -8,8 +8,6 @@ from gemel.stages.reconstruct.located import Located
 
 _FAR_SIGMAS = 4.0
 """An unknown that is farther from belief than this many standard deviations."""
-_WRONG_FOCAL = 0.1
-"""A focal length that is off by more than this part is that of another lens."""
 _ROUGH_OUTLINE_PX = 1.5
 """Usual outlines of the robot agree within half a pixel at 160 px."""
 
@@ -25,20 +23,23 @@ def calibration_findings(located: Located) -> tuple[Finding, ...]:
 
 
 def _focal(unknowns: Unknowns, theta: np.ndarray, camera: str) -> Finding | None:
+    """A prior that is pulled so far still holds the estimate back: the true lens may be farther off."""
     k = unknowns.log_focal(camera)
     scale = float(np.exp(theta[k]))
-    if abs(theta[k]) < _WRONG_FOCAL or abs(theta[k]) < _FAR_SIGMAS * unknowns.sigma[k]:
+    if abs(theta[k]) < _FAR_SIGMAS * unknowns.sigma[k]:
         return None
     return Finding(
         "wrong-intrinsics", Severity.ERROR,
-        f"Calibration needs {scale:.2f} times the given focal length: another lens, crop or image size.",
-        "calibrate the camera, or give the intrinsics of the images as they are logged in twin.toml",
+        f"The images want {scale:.3f} times the given focal length or a change beyond, "
+        f"{abs(theta[k]) / unknowns.sigma[k]:.1f} of its standard deviations: another lens, crop or image size.",
+        "give the intrinsics of the images as they are logged in twin.toml, or a larger `focal_sigma_px`",
         stream=camera, value=scale,
     )  # fmt: skip
 
 
 def _far(unknowns: Unknowns, theta: np.ndarray) -> Finding | None:
     away = np.abs(theta) / unknowns.sigma
+    away[[unknowns.log_focal(camera) for camera in unknowns.cameras]] = 0.0  # told on their own
     worst = int(np.argmax(away))
     if away[worst] < _FAR_SIGMAS:
         return None

@@ -64,10 +64,15 @@ def judge(
     return tuple(found)
 
 
-def insist(findings: Sequence[Finding], *, is_strict: bool) -> None:
-    """Stop at errors, all of them told together; do nothing if the gate is not strict."""
+def has_errors(findings: Sequence[Finding]) -> bool:
+    """Whether any of them is an error."""
+    return any(finding.severity is Severity.ERROR for finding in findings)
+
+
+def insist(findings: Sequence[Finding]) -> None:
+    """Stop at errors, all of them told together."""
     errors = [finding for finding in findings if finding.severity is Severity.ERROR]
-    if not errors or not is_strict:
+    if not errors:
         return
     told = "".join(f"\n  {e.code} ({e.place}): {e.message}\n    → {e.remedy}" for e in errors)
     raise SourceError(
