@@ -49,6 +49,7 @@ def _compared(info: ReconstructInfo, name: str) -> list[ComparedView]:
                 mask=np.asarray(observations.masks[name][v]),
                 fit=colour,
                 coverage=coverage,
+                ignored=info.after.robots[v] | ~observations.known[v],
             )
         )
     return views

@@ -31,13 +31,15 @@ class ComparedView:
     """Over black, 0 to 1."""
     coverage: Float[np.ndarray, "h w"]
     """Of the fit, 0 to 1."""
+    ignored: Bool[np.ndarray, "h w"]
+    """Pixels that the fit did not look at: robot, unknown."""
 
 
 def comparison(views: Sequence[ComparedView], *, most: int = 12) -> Picture:
     """Real, fit and difference of up to `most` views, withheld ones first and on orange bars.
 
-    The difference is blue where the fit is darker, red where it is brighter, black where equal; the mask's outline is
-    green.
+    The difference is blue where the fit is darker, red where it is brighter, black where equal or not looked at; the
+    mask's outline is green.
     """
     chosen = _chosen(views, most)
     pictures = []
@@ -62,7 +64,7 @@ def _chosen(views: Sequence[ComparedView], most: int) -> list[ComparedView]:
 
 
 def _difference(view: ComparedView) -> Float[np.ndarray, "h w 3"]:
-    use = (view.mask | (view.coverage > 0.5))[..., None]
+    use = ((view.mask | (view.coverage > 0.5)) & ~view.ignored)[..., None]
     brighter = (use * (view.fit - view.mask[..., None] * view.real)).mean(axis=-1)
     red, blue = np.clip(_GAIN * brighter, 0.0, 1.0), np.clip(-_GAIN * brighter, 0.0, 1.0)
     return np.stack([red, 0.25 * (red + blue), blue], axis=-1)

@@ -11,7 +11,7 @@ from gemel.services.render.draw_splatmesh import draw_splatmesh
 from gemel.services.render.mesh_raster import NOTHING, rasterise
 
 SEEN = (0.72, 0.74, 0.78)
-INVENTED = (0.95, 0.55, 0.25)
+INVENTED = (0.90, 0.30, 0.80)
 _PAPER = 1.0
 _ELEVATION_DEG = 35.0
 _VIEW_DEG = 36.0
@@ -21,7 +21,7 @@ _VIEW_DEG = 36.0
 def turntable(mesh: SplatMesh, *, view_count: int = 8, size_px: int = 160) -> Picture:
     """`view_count` views from 35 degrees up and one from below: splats, and under them the shaded mesh.
 
-    Grey was seen, orange is invented.
+    Grey was seen, magenta is invented.
     """
     focal = 0.5 * size_px / np.tan(np.radians(0.5 * _VIEW_DEG))
     lens = np.array([focal, focal, 0.5 * size_px, 0.5 * size_px])
@@ -43,7 +43,7 @@ def shaded(
     T_camera_world = T_world_camera.inverse()
     _, face = rasterise(T_camera_world @ mesh.vertices, mesh.faces, intrinsics, shape[1], shape[0])
     normals = T_camera_world.rotation @ face_normals(mesh.vertices, mesh.faces)
-    light = 0.25 + 0.75 * np.clip(normals @ np.array([-0.3, -0.5, -0.81]), 0.0, 1.0)
+    light = 0.4 + 0.6 * np.clip(normals @ np.array([-0.3, -0.5, -0.81]), 0.0, 1.0)
     is_seen = mesh.is_seen[mesh.faces].mean(axis=1) > 0.5
     colours = np.where(is_seen[:, None], SEEN, INVENTED) * light[:, None]
     return np.asarray(np.where((face != NOTHING)[..., None], colours[face], _PAPER))
