@@ -10,6 +10,11 @@ ROOT = Path(__file__).parents[1]
 # Compiled kernels cannot be wrapped, so only the rooms without them are checked; `Gaussians` checks its own shapes,
 # with messages for users that are tested, and must get to see wrong ones.
 _ARTIFACTS = [f.stem for f in (ROOT / "src/gemel/artifacts").glob("*.py") if f.stem not in ("__init__", "gaussians")]
+_STAGES = [
+    ".".join(f.relative_to(ROOT / "src").with_suffix("").parts)
+    for f in (ROOT / "src/gemel/stages").rglob("*.py")
+    if f.stem != "__init__" and not f.stem.endswith("_kernel")
+]
 _CHECKED_ROOMS = (
     "gemel.geometry",
     *(f"gemel.artifacts.{name}" for name in _ARTIFACTS),
@@ -18,7 +23,7 @@ _CHECKED_ROOMS = (
     "gemel.services.engine",
     "gemel.services.policy",
     "gemel.services.tasks",
-    "gemel.stages",
+    *_STAGES,
     "gemel.worlds",
 )
 assert not any(name.startswith("gemel.") for name in sys.modules), "gemel was imported before the checks were set up"

@@ -12,6 +12,7 @@ from gemel.artifacts.capture import Capture
 from gemel.artifacts.episode import Frames
 from gemel.artifacts.segmentation import Segmentation
 from gemel.artifacts.split import FitData, Split
+from gemel.services.engine import LocalEngine
 from gemel.services.formats.mask_tracks import MaskReader
 from gemel.services.formats.robot_model import compile_stored_robot
 from gemel.worlds.imperfections import Imperfections
@@ -38,22 +39,28 @@ class Scan:
         return f"{self.object}-{self.seed}-{self.size[0]}x{self.size[1]}{kind}"
 
 
-def record_scans(scans: Sequence[Scan], folder: Path) -> None:
-    """Record those that are not there yet, one after the other, each on all cores."""
+def record_scans(scans: Sequence[Scan], folder: Path, *, workers: int = 0) -> None:
+    """Record those that are not there yet, side by side, one core each; `workers` 0 means all cores."""
+    missing = [
+        (scan, str(folder)) for scan in scans if not (truth_folder(folder / scan.name) / "truth.json").exists()
+    ]
+    if missing:
+        LocalEngine().map(_record, missing, workers=workers)
+
+
+def _record(job: tuple[Scan, str]) -> None:
     from gemel.worlds.record import RecordPlan, record_world
     from gemel.worlds.scenario import WorldConfig
 
-    for scan in scans:
-        target = folder / scan.name
-        if (truth_folder(target) / "truth.json").exists():
-            continue
-        for left_over in (target, truth_folder(target)):
-            shutil.rmtree(left_over, ignore_errors=True)
-        config = WorldConfig(
-            "scan", seed=scan.seed, object=scan.object, size=scan.size, plain_table=scan.has_plain_table,
-            imperfections=Imperfections() if scan.has_sensor else _without_sensor(),
-        )  # fmt: skip
-        record_world(config, target, RecordPlan(episodes=1))
+    scan, folder = job
+    target = Path(folder) / scan.name
+    for left_over in (target, truth_folder(target)):
+        shutil.rmtree(left_over, ignore_errors=True)
+    config = WorldConfig(
+        "scan", seed=scan.seed, object=scan.object, size=scan.size, plain_table=scan.has_plain_table,
+        imperfections=Imperfections() if scan.has_sensor else _without_sensor(),
+    )  # fmt: skip
+    record_world(config, target, RecordPlan(episodes=1, workers=1))
 
 
 def _without_sensor() -> Imperfections:

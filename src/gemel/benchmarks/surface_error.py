@@ -16,7 +16,7 @@ Mesh = tuple[Float[np.ndarray, "v 3"], Int[np.ndarray, "f 3"]]
 SAMPLES = 20_000
 _DENSE = 60_000
 """Samples of a surface that tell which of its triangles may be nearest."""
-_CANDIDATES = 8
+_CANDIDATES = 16
 _ROUNDS = 30
 
 

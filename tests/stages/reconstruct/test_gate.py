@@ -19,7 +19,7 @@ from gemel.stages.reconstruct.gate.view_sectors import view_sectors
 from gemel.stages.reconstruct.located import Located, locate_by_robot
 from gemel.stages.reconstruct.object_views import object_views
 from gemel.stages.reconstruct.observations import Observations
-from stages.reconstruct.made_scene import BLOCK, BLOCK_AT, JOINTS, OBJECT, cameras, intact, shade
+from stages.reconstruct.made_lab import BLOCK, BLOCK_AT, JOINTS, OBJECT, cameras, intact, shade
 
 
 def splatmesh(mesh: Mesh, *, scale: float = 1.2) -> SplatMesh:

@@ -12,7 +12,7 @@ from gemel.stages.reconstruct.calibration.config import CalibrationConfig
 from gemel.stages.reconstruct.checks.plausible import look_over
 from gemel.stages.reconstruct.located import Located, locate_as_given, locate_by_robot
 from gemel.stages.reconstruct.observations import Observations
-from stages.reconstruct.made_scene import BLOCK_AT, HEIGHT, JOINTS, OBJECT, WIDTH, cameras, drawn, intact
+from stages.reconstruct.made_lab import BLOCK_AT, HEIGHT, JOINTS, OBJECT, WIDTH, cameras, drawn, intact
 
 WRIST, FRONT, SIDE = 0, 1, 2
 

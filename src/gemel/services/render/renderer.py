@@ -13,7 +13,7 @@ Torch is imported only when something is rendered: `import gemel` stays light.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from gemel.errors import ConfigError, MissingExtraError, choices_text
 
@@ -74,6 +74,7 @@ class Rendering:
     """Blended extra channels, (c, h, w, e)."""
 
 
+@runtime_checkable
 class Renderer(Protocol):
     """Draws Gaussians. Implementations: RendererReference, RendererCpu, RendererCuda."""
 

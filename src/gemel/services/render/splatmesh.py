@@ -50,7 +50,7 @@ def bind(
     normal_scale_m: float,
     device: str = "cpu",
 ) -> Binding:
-    """`per_edge`² Gaussians on a face, in the middles of equal small triangles; one number for all faces, or each its own."""
+    """`per_edge`² Gaussians on a face, in the middles of equal small triangles; faces may differ in their number."""
     face_from_gaussian, barycentric = spread(np.broadcast_to(np.asarray(per_edge), len(faces)))
     return Binding(
         faces=torch.as_tensor(faces, dtype=torch.int64, device=device),

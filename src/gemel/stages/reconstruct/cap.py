@@ -4,8 +4,9 @@ Cameras that look down from above leave a roof on the hull: over a flat top, and
 outlines carve nothing. What they cannot tell, the pictures can: at the true height a small level patch looks the same
 in all views (Faugeras and Keriven 1998). Each column of the hull is searched from its top downwards, as far as it is
 solid, for the height with the best agreement; heights of neighbouring columns are made to agree by semi-global matching
-(Hirschmueller 2008), which lets them jump where the pictures say so. A patch without marks agrees with nothing, costs
-the same at every height, and so follows its neighbours, or stays at the hull's top. Columns that an outline needs are
+(Hirschmueller 2008), which lets them jump where the pictures say so, stay level, or follow the hull. Brightness that
+differs between views speaks against a height even where there are no marks. A patch that says nothing costs the same at
+every height, and so follows its neighbours, or stays at the hull's top. Columns that an outline needs are
 held up: a ray just inside the outline has to hit something.
 """
 
@@ -32,13 +33,17 @@ MOST_PINS = 6.0
 class CapSettings:
     """How agreement becomes heights; costs are 1 - correlation, so that 1 is no agreement at all."""
 
-    noise: float = 0.02
+    noise: float = 0.01
     """Standard deviation of grey values that counts as no pattern [0 to 1]."""
-    least_correlation: float = 0.3
-    """Agreement up to this counts as chance: smooth shading alone reaches it at wrong heights."""
+    least_correlation: float = 0.2
+    """Agreement up to this counts as chance."""
+    colour_cost: float = 1.0
+    """For a place that views see in quite different brightness."""
+    usual: float = 0.06
+    """Standard deviation of brightness between views that is usual for one place [0 to 1]."""
     step_cost: float = 0.05
     """For a change of height by one voxel from one column to the next."""
-    jump_cost: float = 0.35
+    jump_cost: float = 0.5
     """For a larger change."""
     pin_cost: float = 0.15
     """For each ray inside an outline that would hit nothing any more, up to `MOST_PINS`."""
@@ -48,17 +53,22 @@ class CapSettings:
 
 def cap_hull(hull: Field, views: Views, settings: CapSettings = CapSettings()) -> Field:  # noqa: B008 - frozen
     """The hull with every column lowered to the height at which views agree best; nothing is added to it."""
-    from gemel.stages.reconstruct.cap_kernel import agreement, sample, smooth_heights
+    from gemel.stages.reconstruct.cap_kernel import agreement, disagreement, sample, smooth_heights
 
     chosen = np.unique(np.linspace(0, len(views) - 1, min(MOST_VIEWS, len(views))).round().astype(int))
     subset = views.subset([int(i) for i in chosen])
     is_usable = (subset.masks > 0.5) & ~subset.ignore
-    grey = _fine_pattern(subset.images.mean(axis=-1, dtype=np.float32), is_usable)
-    samples = sample(grey, is_usable, subset.Ts_camera_world, subset.intrinsics, hull.values, hull.low, hull.spacing)
-    correlation = agreement(samples, settings.noise)
+    grey = subset.images.mean(axis=-1, dtype=np.float32)
+    place = (subset.Ts_camera_world, subset.intrinsics, hull.values, hull.low, hull.spacing)
+    evidence = agreement(sample(_fine_pattern(grey, is_usable), is_usable, *place), settings.noise)
+    against = disagreement(sample(grey, is_usable, *place), settings.usual)
     top, bottom = _top_runs(hull.values)
-    costs = _costs(correlation, top, bottom, settings) + settings.pin_cost * _pins_above(hull, views)
-    level = smooth_heights(costs, top >= 0, settings.step_cost, settings.jump_cost)
+    costs = (
+        _costs(evidence, top, bottom, settings)
+        + settings.colour_cost * against
+        + settings.pin_cost * _pins_above(hull, views)
+    )
+    level = smooth_heights(costs, top, settings.step_cost, settings.jump_cost)
     return replace(hull, values=_lowered(hull, level, top))
 
 

@@ -112,18 +112,47 @@ def _mean_correlation(patches):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def smooth_heights(costs, is_column, step_cost, jump_cost):  # type: ignore[no-untyped-def]
-    """Height of each column in voxels, between voxels, with the least sum of costs along four directions."""
+def disagreement(samples, usual):  # type: ignore[no-untyped-def]
+    """How differently views see each voxel (nx, ny, nz): variance over variance plus `usual`², of the middle views.
+
+    The highest and lowest values are left out: highlights, shadows, views from which the voxel is hidden.
+    """
+    nx, ny, nz, view_count = samples.shape
+    result = np.zeros((nx, ny, nz), np.float32)
+    values = np.empty(view_count, np.float32)
+    for i in range(nx):
+        for j in range(ny):
+            for k in range(nz):
+                found = 0
+                for v in range(view_count):
+                    if not np.isnan(samples[i, j, k, v]):
+                        values[found] = samples[i, j, k, v]
+                        found += 1
+                left_out = int(0.5 * (1.0 - KEPT_PART) * found)
+                if found - 2 * left_out < FEWEST_VIEWS:
+                    continue
+                middle = np.sort(values[:found])[left_out : found - left_out]
+                spread = np.var(middle)
+                result[i, j, k] = spread / (spread + usual * usual)
+    return result
+
+
+@numba.njit(cache=True, nogil=True)
+def smooth_heights(costs, top, step_cost, jump_cost):  # type: ignore[no-untyped-def]
+    """Height of each column in voxels, between voxels, with the least sum of costs along four directions.
+
+    From column to column a height may stay level or keep its depth below the hull's `top` (-1: no column) for nothing.
+    """
     nx, ny, nz = costs.shape
     total = np.zeros((nx, ny, nz), np.float32)
-    _sweep(costs, is_column, step_cost, jump_cost, total, 1, 0)
-    _sweep(costs, is_column, step_cost, jump_cost, total, -1, 0)
-    _sweep(costs, is_column, step_cost, jump_cost, total, 0, 1)
-    _sweep(costs, is_column, step_cost, jump_cost, total, 0, -1)
+    _sweep(costs, top, (step_cost, jump_cost), total, 1, 0)
+    _sweep(costs, top, (step_cost, jump_cost), total, -1, 0)
+    _sweep(costs, top, (step_cost, jump_cost), total, 0, 1)
+    _sweep(costs, top, (step_cost, jump_cost), total, 0, -1)
     level = np.full((nx, ny), np.float32(-1.0))
     for i in range(nx):
         for j in range(ny):
-            if not is_column[i, j]:
+            if top[i, j] < 0:
                 continue
             k = np.argmin(total[i, j])
             level[i, j] = k
@@ -136,26 +165,37 @@ def smooth_heights(costs, is_column, step_cost, jump_cost):  # type: ignore[no-u
 
 
 @numba.njit(cache=True, nogil=True)
-def _sweep(costs, is_column, step_cost, jump_cost, total, di, dj):  # type: ignore[no-untyped-def]
+def _arrive(path, k, step_cost):  # type: ignore[no-untyped-def]
+    """Least cost of coming from level k of the column before, or from the one above or below it for a step."""
+    nz = len(path)
+    value = path[k] if 0 <= k < nz else np.float32(np.inf)
+    if 0 <= k - 1 < nz:
+        value = min(value, path[k - 1] + step_cost)
+    if 0 <= k + 1 < nz:
+        value = min(value, path[k + 1] + step_cost)
+    return value
+
+
+@numba.njit(cache=True, nogil=True)
+def _sweep(costs, top, prices, total, di, dj):  # type: ignore[no-untyped-def]
     """Add the least costs of paths that arrive along one direction."""
     nx, ny, nz = costs.shape
+    step_cost, jump_cost = prices
     path = np.zeros((nx, ny, nz), np.float32)
     for a in range(nx):
         i = a if di >= 0 else nx - 1 - a
         for b in range(ny):
             j = b if dj >= 0 else ny - 1 - b
-            if not is_column[i, j]:
+            if top[i, j] < 0:
                 continue
             p, q = i - di, j - dj
-            has_before = 0 <= p < nx and 0 <= q < ny and is_column[p, q]
+            has_before = 0 <= p < nx and 0 <= q < ny and top[p, q] >= 0
             least = np.min(path[p, q]) if has_before else np.float32(0.0)
             for k in range(nz):
                 value = np.float32(0.0)
                 if has_before:
-                    value = min(path[p, q, k] - least, jump_cost)
-                    if k > 0:
-                        value = min(value, path[p, q, k - 1] - least + step_cost)
-                    if k < nz - 1:
-                        value = min(value, path[p, q, k + 1] - least + step_cost)
+                    level = _arrive(path[p, q], k, step_cost)
+                    beside = _arrive(path[p, q], k - top[i, j] + top[p, q], step_cost)
+                    value = min(min(level, beside) - least, jump_cost)
                 path[i, j, k] = costs[i, j, k] + value
                 total[i, j, k] += path[i, j, k]

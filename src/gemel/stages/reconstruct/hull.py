@@ -17,6 +17,8 @@ from gemel.stages.reconstruct.views import Views
 
 COARSE_VOXELS = 32
 """Voxels along the longest side of the first two grids, which only find where the object is."""
+VOXEL_PX = 0.9
+"""Smallest side of a voxel, in pixels at the object's distance."""
 WRONG_PART = 0.06
 """Part of the views that may be wrong about a point without carving it away."""
 SEEN_PART = 0.3
@@ -43,16 +45,26 @@ class Field:
 
 
 def visual_hull(views: Views, *, voxel_count: int, table_z: float | None) -> Field:
-    """Hull of the object with `voxel_count` voxels along its longest side; above the table where one is given [m]."""
+    """Hull of the object, above the table where one is given [m].
+
+    It has `voxel_count` voxels along its longest side, or fewer: voxels much smaller than a pixel tell nothing.
+    """
     distances = silhouette_distances(views)
     middle, radius = _whereabouts(views)
     low, high = middle - radius, middle + radius
+    smallest = VOXEL_PX * pixel_size_m(views, middle)
     for count in (COARSE_VOXELS, COARSE_VOXELS, voxel_count):
-        spacing = float((high - low).max() / count)
+        spacing = max(float((high - low).max() / count), smallest)
         counts = np.ceil((high - low) / spacing).astype(np.int64) + 5
         hull = _carve(views, distances, low - 2.0 * spacing, counts, spacing, table_z)
         low, high = _occupied(hull)
     return hull
+
+
+def pixel_size_m(views: Views, point: Float[np.ndarray, "3"]) -> float:
+    """Width of a pixel at a point's distance, in the median over the views [m]."""
+    distances = np.linalg.norm(views.Ts_world_camera.translation - point, axis=1)
+    return float(np.median(distances / views.intrinsics[:, 0]))
 
 
 def _carve(

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor  # noqa: TID253
 
 from gemel.artifacts.splatmesh import SplatMesh
-from gemel.geometry import SE3, SO3, face_areas, face_normals
+from gemel.geometry import SE3, SO3, face_areas, face_normals, icosphere_mesh
 from gemel.services.render.renderer import Renderer
 from gemel.stages.reconstruct.cap import CapSettings, cap_hull
 from gemel.stages.reconstruct.fit import FitConfig, OnProgress, SplatState, fit_splats
@@ -34,6 +34,8 @@ class ObjectConfig:
     """Voxels of the hull along the object's longest side."""
     face_count: int = 2000
     """Faces of the mesh, about."""
+    start: str = "hull"
+    """What the mesh starts from: `hull`, capped, of any topology; or `sphere`, stretched to the hull's box."""
     table_z: float | None = 0.0
     """Height of the table on which the object rests [m]; None if it rests on nothing that is known."""
     cap: CapSettings = field(default_factory=CapSettings)
@@ -89,7 +91,16 @@ def starting_mesh(views: Views, config: ObjectConfig) -> Mesh:
     upright = replace(views, Ts_world_camera=T_up_world @ views.Ts_world_camera)
     hull = visual_hull(upright, voxel_count=config.voxel_count, table_z=config.table_z)
     vertices, faces = even_mesh(cap_hull(hull, upright, config.cap), config.face_count)
+    if config.start == "sphere":
+        vertices, faces = _ellipsoid(vertices)
     return T_up_world.inverse() @ vertices, faces
+
+
+def _ellipsoid(vertices: np.ndarray) -> Mesh:
+    """A sphere stretched to the box of some vertices: the start of Splatting Physical Scenes, for comparison."""
+    sphere, faces = icosphere_mesh(1.0, 3)
+    low, high = vertices.min(axis=0), vertices.max(axis=0)
+    return 0.5 * (low + high) + 0.5 * (high - low) * sphere, faces
 
 
 def _upright(views: Views) -> SE3:

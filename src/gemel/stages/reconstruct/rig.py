@@ -4,7 +4,7 @@ The fit knows cameras only through `Rig`. `FreeRig` lets each view move on its o
 shares its unknowns between views. This file's whole point is torch, so it imports torch at module level.
 """
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch  # noqa: TID253 - rigs are differentiated by torch
@@ -17,6 +17,7 @@ SMALLEST_SIGMA = 1e-6
 """A standard deviation of zero beside one that is not [m or rad]: firm, yet finite."""
 
 
+@runtime_checkable
 class Rig(Protocol):
     """Camera poses and intrinsics as functions of unknowns, with what is known about those beforehand."""
 

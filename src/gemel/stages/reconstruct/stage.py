@@ -11,7 +11,7 @@ Judged by: the gate (checks/ before the fit, gate/ after it); `gemel bench recon
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,7 +33,12 @@ from gemel.stages.reconstruct.located import Located, locate_as_given, locate_by
 from gemel.stages.reconstruct.object_views import object_views
 from gemel.stages.reconstruct.observations import MaskOf, Observations, observe
 
+if TYPE_CHECKING:
+    from gemel.stages.reconstruct.fit import FitConfig
+
 OnProgress = Callable[[float], None]
+_ROUND = 0.5
+"""Thickness of Gaussians that are not kept flat, in mean edges: as thick as they are wide."""
 _CALIBRATION_PART = 0.35
 """Part of the work that calibration is, on the progress bar."""
 
@@ -132,7 +137,6 @@ def _fit_object(
 ) -> tuple[FittedObject, Located]:
     """One object, and the poses as its looks correct them."""
     from gemel.stages.reconstruct.calibrated_rig import CalibratedRig
-    from gemel.stages.reconstruct.fit import FitConfig
     from gemel.stages.reconstruct.object_fit import ObjectConfig, reconstruct_object
     from gemel.stages.reconstruct.rig import FreeRig, Rig
 
@@ -151,7 +155,8 @@ def _fit_object(
         voxel_count=config.voxels,
         face_count=config.faces,
         table_z=config.calibration.table_height_m if located.problem is not None else None,
-        fit=FitConfig(steps=config.steps, gaussian_count=config.gaussians),
+        start=config.start,
+        fit=_fit_config(config),
     )
     mesh, info = reconstruct_object(
         views.fitted, rig, object_config, renderer=renderer, rng=rng,
@@ -160,6 +165,16 @@ def _fit_object(
     if isinstance(rig, CalibratedRig):
         located = _moved(observations, located, rig.theta())
     return FittedObject(mesh, views, info.gains, info.offsets), located
+
+
+def _fit_config(config: ReconstructConfig) -> "FitConfig":
+    """What the fit is told, with parts of it switched off where a comparison asks for it."""
+    from gemel.stages.reconstruct.fit import FitConfig
+    from gemel.stages.reconstruct.losses import LossWeights
+
+    weights = LossWeights() if config.is_smooth else LossWeights(laplacian=0.0, edge=0.0, normal=0.0)
+    thickness = FitConfig.normal_scale if config.is_flat else _ROUND
+    return FitConfig(steps=config.steps, gaussian_count=config.gaussians, normal_scale=thickness, weights=weights)
 
 
 def _moved(observations: Observations, located: Located, theta: np.ndarray) -> Located:

@@ -157,7 +157,7 @@ def _shifts(
     first: Orthophoto, second: Orthophoto, corners: Int[np.ndarray, "n 2"], reach: int
 ) -> tuple[Float[np.ndarray, "n 2"], Bool[np.ndarray, " n"]]:
     """Shift (x, y) in cells that brings each patch of the first map onto the second, and whether it can be trusted."""
-    from gemel.stages.reconstruct.calibration.patch_match import correlate
+    from gemel.stages.reconstruct.calibration.patch_kernel import correlate
 
     windows = np.lib.stride_tricks.sliding_window_view
     patches = windows(first.value, (_PATCH, _PATCH))[corners[:, 0], corners[:, 1]]

@@ -16,8 +16,8 @@ _MARGIN = 4
 
 
 def even_solid(
-    vertices: Float[np.ndarray, "v 3"],
-    faces: Int[np.ndarray, "f 3"],
+    vertices: Float[np.ndarray, "_ 3"],
+    faces: Int[np.ndarray, "_ 3"],
     *,
     voxel_count: int,
     face_count: int,
@@ -28,7 +28,7 @@ def even_solid(
 
 
 def signed_distance(
-    vertices: Float[np.ndarray, "v 3"], faces: Int[np.ndarray, "f 3"], *, voxel_count: int, rng: np.random.Generator
+    vertices: Float[np.ndarray, "_ 3"], faces: Int[np.ndarray, "_ 3"], *, voxel_count: int, rng: np.random.Generator
 ) -> Field:
     """Distance to the surface, negative inside, near the surface; farther away only its sign is right."""
     from scipy.ndimage import label

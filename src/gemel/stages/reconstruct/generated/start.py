@@ -29,13 +29,15 @@ class GeneratedStart:
             "generated-shape", Severity.NOTE,
             f"The shape of {name!r} was generated elsewhere and fitted to {view_count} views (overlap "
             f"{self.overlap:.0%}, {self.scale:.4g} m per unit of the model).",
-            "record a scan and use `route = \"observed\"` where its true shape matters", stream=name, value=self.overlap,
+            "record a scan and use `route = \"observed\"` where its true shape matters",
+            stream=name, value=self.overlap,
         )  # fmt: skip
         if view_count > 1:
             return (note,)
         single = Finding(
             "single-image", Severity.WARNING,
-            f"{name!r} is known from one image: what it does not show is invented, its size rests on the table's place.",
+            f"{name!r} is known from one image: what it does not show is invented, and its size rests on the "
+            "table's place.",
             "add a view from another side", stream=name, value=1.0,
         )  # fmt: skip
         return note, single
