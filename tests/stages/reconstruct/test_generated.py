@@ -26,7 +26,7 @@ def placed(name: str) -> Mesh:
 
 
 def looked_at(mesh: Mesh, count: int) -> Views:
-    """Views over three quarters of a circle, masks by the rasteriser, colours by height."""
+    """Views over three quarters of a circle; masks by the rasteriser, colours by a pattern fixed to the object."""
     middle = mesh[0].mean(axis=0)
     azimuth = np.linspace(0.0, 1.5 * np.pi, count)
     elevation = np.radians(np.where(np.arange(count) % 2, 35.0, 60.0))
@@ -38,10 +38,13 @@ def looked_at(mesh: Mesh, count: int) -> Views:
     masks, images = [], []
     for i in range(count):
         depth, face = rasterise(poses[i].inverse() @ mesh[0], mesh[1], 4.0 * k, 4 * WIDTH, 4 * HEIGHT)
-        covered = (face >= 0).reshape(HEIGHT, 4, WIDTH, 4).mean(axis=(1, 3))
-        masks.append(covered)
-        images.append(np.repeat(0.6 * covered[..., None], 3, axis=-1))
-        assert np.isfinite(depth[face >= 0]).all()
+        u, v = np.meshgrid(np.arange(4 * WIDTH) + 0.5, np.arange(4 * HEIGHT) + 0.5)
+        z = np.where(face >= 0, depth, 0.0)
+        p_camera = np.stack([(u / 4 - k[2]) / k[0] * z, (v / 4 - k[3]) / k[1] * z, z], axis=-1)
+        p_world = (poses[i] @ p_camera.reshape(-1, 3)).reshape(p_camera.shape)
+        colour = (0.5 + 0.3 * np.sin(70.0 * (p_world - middle) + [0.0, 1.0, 2.0])) * (face >= 0)[..., None]
+        masks.append((face >= 0).reshape(HEIGHT, 4, WIDTH, 4).mean(axis=(1, 3)))
+        images.append(colour.reshape(HEIGHT, 4, WIDTH, 4, 3).mean(axis=(1, 3)))
     return Views(
         ("camera",) * count, np.array(images, np.float32), np.array(masks, np.float32),
         np.zeros((count, HEIGHT, WIDTH), bool), poses, np.tile(k, (count, 1)),

@@ -22,6 +22,7 @@ from gemel.artifacts.splatmesh import SplatMesh
 from gemel.artifacts.split import FitData
 from gemel.errors import SourceError
 from gemel.geometry import SE3, SO3
+from gemel.services.generate.generator import Generator
 from gemel.services.render.renderer import Renderer, make_renderer
 from gemel.stages.reconstruct.calibration.calibrate import Calibration
 from gemel.stages.reconstruct.checks.plausible import look_back, look_over
@@ -29,8 +30,9 @@ from gemel.stages.reconstruct.config import ReconstructConfig
 from gemel.stages.reconstruct.fitted_object import FittedObject
 from gemel.stages.reconstruct.found import cameras_of, joint_columns
 from gemel.stages.reconstruct.gate.judge import has_errors, insist, judge
+from gemel.stages.reconstruct.generated.start import generated_start
 from gemel.stages.reconstruct.located import Located, locate_as_given, locate_by_robot, located_at
-from gemel.stages.reconstruct.object_views import object_views
+from gemel.stages.reconstruct.object_views import LEAST_VIEWS, object_views
 from gemel.stages.reconstruct.observations import MaskOf, Observations, observe
 
 if TYPE_CHECKING:
@@ -55,6 +57,15 @@ class ReconstructInfo:
     fitted: dict[str, FittedObject]
 
 
+@dataclass(frozen=True, eq=False)
+class _Tools:
+    """What every object's fit uses."""
+
+    renderer: Renderer
+    generator: Generator | None
+    rng: np.random.Generator
+
+
 def reconstruct(
     fit: FitData,
     config: ReconstructConfig,
@@ -64,11 +75,13 @@ def reconstruct(
     frames: Frames,
     robot: Any,
     rng: np.random.Generator,
+    generator: Generator | None = None,
     on_progress: OnProgress = lambda fraction: None,
     on_judged: Callable[[ReconstructInfo], None] = lambda info: None,
 ) -> tuple[Reconstruction, ReconstructInfo]:
     """Shapes, looks and calibration; `robot` is the compiled robot model (`mujoco.MjModel`) or None.
 
+    With a `generator`, objects start from its models instead of from their outlines, and one view of each is enough.
     `on_judged` is told what there is to look at before the gate stops at errors: then it is needed most.
     """
     if not objects:
@@ -82,20 +95,22 @@ def reconstruct(
         moving_views=calibration.moving_views,
         fixed_views=calibration.fixed_views,
     )
+    tools = _Tools(make_renderer(config.renderer), generator, rng)
     before, located, findings = _locate(
-        observations, fit, config, robot, lambda part: on_progress(_CALIBRATION_PART * part)
-    )
+        observations, fit, config, robot, lambda part: on_progress(_CALIBRATION_PART * part),
+        needs_overlap=generator is None,
+    )  # fmt: skip
     if has_errors(findings) and config.is_gate_strict:
         on_judged(ReconstructInfo(findings, observations, before, located, {}))
         insist(findings)
-    renderer = make_renderer(config.renderer)
     fitted: dict[str, FittedObject] = {}
     for index, name in enumerate(objects):
 
         def progress(part: float, index: int = index) -> None:
             on_progress(_CALIBRATION_PART + (1.0 - _CALIBRATION_PART) * (index + part) / len(objects))
 
-        fitted[name], located = _fit_object(observations, name, located, config, renderer, rng, progress)
+        fitted[name], located, noted = _fit_object(observations, name, located, config, tools, progress)
+        findings += noted
     result = _assembled(fit, observations, located, fitted)
     findings += judge(fitted, located, observations, is_metric=result.is_metric, rng=rng)
     info = ReconstructInfo(findings, observations, before, located, fitted)
@@ -106,8 +121,9 @@ def reconstruct(
 
 
 def _locate(
-    observations: Observations, fit: FitData, config: ReconstructConfig, robot: Any, on_progress: OnProgress
-) -> tuple[Located, Located, tuple[Finding, ...]]:
+    observations: Observations, fit: FitData, config: ReconstructConfig, robot: Any, on_progress: OnProgress,
+    *, needs_overlap: bool,
+) -> tuple[Located, Located, tuple[Finding, ...]]:  # fmt: skip
     """Poses before and after calibration, and what is wrong with the log."""
     if robot is None:
         before = locate_as_given(observations)
@@ -116,7 +132,7 @@ def _locate(
             observations, fit.joints, robot, config.calibration, is_calibrated=False, on_progress=on_progress
         )
     table_height_m = config.calibration.table_height_m
-    findings = look_over(observations, before, table_height_m=table_height_m)
+    findings = look_over(observations, before, table_height_m=table_height_m, needs_overlap=needs_overlap)
     is_hopeless = has_errors(findings) and config.is_gate_strict
     if robot is None or not config.is_calibrated or is_hopeless:
         return before, before, findings
@@ -131,20 +147,19 @@ def _fit_object(
     name: str,
     located: Located,
     config: ReconstructConfig,
-    renderer: Renderer,
-    rng: np.random.Generator,
+    tools: _Tools,
     on_progress: OnProgress,
-) -> tuple[FittedObject, Located]:
-    """One object, and the poses as its looks correct them."""
+) -> tuple[FittedObject, Located, tuple[Finding, ...]]:
+    """One object, the poses as its looks correct them, and what has to be said about it."""
     from gemel.stages.reconstruct.calibrated_rig import CalibratedRig
     from gemel.stages.reconstruct.object_fit import ObjectConfig, reconstruct_object
     from gemel.stages.reconstruct.rig import FreeRig, Rig
 
     views = object_views(
         observations, name, located.Ts_world_camera, located.intrinsics, list(located.robots),
-        fixed_views=config.fixed_views,
+        fixed_views=config.fixed_views, least=LEAST_VIEWS if tools.generator is None else 1,
     )  # fmt: skip
-    device = "cuda" if renderer.name == "cuda" else "cpu"
+    device = "cuda" if tools.renderer.name == "cuda" else "cpu"
     rig: Rig
     if located.calibration is not None and config.is_refined:
         rows = views.fitted_rows
@@ -158,13 +173,20 @@ def _fit_object(
         start=config.start,
         fit=_fit_config(config),
     )
+    start = None
+    if tools.generator is not None:
+        start = generated_start(
+            name, tools.generator, views.fitted, table_z=object_config.table_z, voxel_count=config.voxels,
+            face_count=config.faces, rng=tools.rng,
+        )  # fmt: skip
     mesh, info = reconstruct_object(
-        views.fitted, rig, object_config, renderer=renderer, rng=rng,
-        on_progress=lambda done, total: on_progress(done / total),
+        views.fitted, rig, object_config, renderer=tools.renderer, rng=tools.rng,
+        start=None if start is None else start.mesh, on_progress=lambda done, total: on_progress(done / total),
     )  # fmt: skip
     if isinstance(rig, CalibratedRig):
         located = _moved(observations, located, rig.theta())
-    return FittedObject(mesh, views, info.gains, info.offsets), located
+    noted = () if start is None else start.findings(name, len(views.fitted))
+    return FittedObject(mesh, views, info.gains, info.offsets), located, noted
 
 
 def _fit_config(config: ReconstructConfig) -> "FitConfig":

@@ -20,9 +20,9 @@ _LEAST_GAIN = 0.08
 _LEAST_OVERLAP = 0.15
 
 
-def log_findings(log: LogUnderTest, *, is_suspicious: bool = False) -> tuple[Finding, ...]:
+def log_findings(log: LogUnderTest, *, is_suspicious: bool = False, needs_overlap: bool = True) -> tuple[Finding, ...]:
     """The mistakes that explain the log better than itself; `is_suspicious`: try them all, whatever the scores."""
-    apart = _apart(log)
+    apart = _apart(log) if needs_overlap else None
     if apart is not None:
         return (apart,)
     low = [c for c, score in log.given.items() if score < (LOW_ROBOT if log.is_fixed(c) else LOW_TABLE)]

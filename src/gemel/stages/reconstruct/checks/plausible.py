@@ -17,15 +17,20 @@ _MISSED_RADII = 1.0
 """Lines of sight that miss the object's place by more of its radii show something else, or from elsewhere."""
 
 
-def look_over(observations: Observations, located: Located, *, table_height_m: float) -> tuple[Finding, ...]:
-    """What is wrong with a log at the lab's own beliefs; empty when nothing is."""
+def look_over(
+    observations: Observations, located: Located, *, table_height_m: float, needs_overlap: bool = True
+) -> tuple[Finding, ...]:
+    """What is wrong with a log at the lab's own beliefs; empty when nothing is.
+
+    `needs_overlap`: whether a shape is to be measured, which takes views that share it.
+    """
     found = [*mask_findings(observations)]
     if located.problem is not None:
-        found += log_findings(LogUnderTest(located.problem, table_height_m))
+        found += log_findings(LogUnderTest(located.problem, table_height_m), needs_overlap=needs_overlap)
     if any(finding.severity is Severity.ERROR for finding in found):
         return tuple(found)  # the rest would only repeat it in other words
     for name in observations.masks:
-        found += _sight_findings(observations, located, name)
+        found += _sight_findings(observations, located, name, needs_overlap)
     return (*found, *stillness_findings(observations, located))
 
 
@@ -38,10 +43,10 @@ def look_back(located: Located, *, table_height_m: float) -> tuple[Finding, ...]
     return (*hidden, *found)
 
 
-def _sight_findings(observations: Observations, located: Located, name: str) -> list[Finding]:
+def _sight_findings(observations: Observations, located: Located, name: str, needs_overlap: bool) -> list[Finding]:
     masks = observations.masks[name]
     visible = sum(mask is not None and int(mask.sum()) >= 20 for mask in masks)
-    if visible < _LEAST_VIEWS:
+    if visible < _LEAST_VIEWS and needs_overlap:
         return [Finding(
             "views-without-overlap", Severity.ERROR,
             f"{name!r} is visible in {visible} of {len(masks)} views; its shape needs views that share it.",

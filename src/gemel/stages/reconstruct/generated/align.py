@@ -11,8 +11,10 @@ from jaxtyping import Float, Int
 
 from gemel.errors import SourceError
 from gemel.geometry import sample_surface
+from gemel.services.formats.mesh_file import MeshFile
 from gemel.stages.reconstruct.checks.sightlines import meeting, sightlines
-from gemel.stages.reconstruct.generated.outline_step import Scene, colour_difference, outline_step, overlap
+from gemel.stages.reconstruct.generated.looks_alike import colour_disagreement
+from gemel.stages.reconstruct.generated.outline_step import Scene, outline_step, overlap
 from gemel.stages.reconstruct.generated.similarity_pose import SimilarityPose, spread_rotations
 from gemel.stages.reconstruct.remesh import Mesh
 from gemel.stages.reconstruct.silhouettes import silhouette_distances
@@ -21,9 +23,11 @@ from gemel.stages.reconstruct.views import Views
 _ROTATIONS = 900
 _MODEL_POINTS, _MASK_POINTS = 200, 100
 _SEARCHED_VIEWS, _TRIED_VIEWS = 4, 8
-_TRIED = 20
-_FINISHED = 3
-_TRIAL_STEPS, _FINAL_STEPS = 10, 30
+_TRIED = 16
+_FINISHED = 4
+_TRIAL_STEPS, _FINAL_STEPS = 10, 20
+_SAME_RAD = 0.2
+"""Poses that differ by a smaller turn end at one place."""
 _COLOUR_WEIGHT = 1.0
 """A colour difference of so much is worth an overlap of as much."""
 _LEAST_OVERLAP = 0.6
@@ -39,27 +43,34 @@ class Alignment:
 
 
 def align(
-    mesh: Mesh,
-    colours: "Float[np.ndarray, 'v 3'] | None",
+    model: MeshFile,
+    coarse: Mesh,
     views: Views,
     *,
     table_z: float | None,
     rng: np.random.Generator,
 ) -> Alignment:
-    """The similarity that brings the model to the object; SourceError if none makes it look like it."""
+    """The similarity that brings the model to the object; SourceError if none makes it look like it.
+
+    `coarse` is the same surface with fewer faces: good enough to try rotations, too round at edges to measure with.
+    """
     centre, radius_m = _whereabouts(views, table_z)
     scene = Scene(views, silhouette_distances(views), table_z, centre)
-    middle = 0.5 * (mesh[0].min(axis=0) + mesh[0].max(axis=0))
-    unit = (mesh[0] - middle, mesh[1])
-    scale = radius_m / _mean_radius(unit)
+    middle = 0.5 * (model.vertices.min(axis=0) + model.vertices.max(axis=0))
+    unit, rough = (model.vertices - middle, model.faces), (coarse[0] - middle, coarse[1])
+    scale = radius_m / _mean_radius(rough)
+
+    def disagreement(pose: SimilarityPose) -> float:
+        return colour_disagreement((pose(unit[0]), unit[1]), model.colours, views, rng)
+
     starts = [SimilarityPose(scale, R, centre) for R in spread_rotations(_ROTATIONS)]
-    scores = _coverage_scores(unit, starts, scene, rng)
+    scores = _coverage_scores(rough, starts, scene, rng)
     tried_views = _spread(len(views), _TRIED_VIEWS)
-    tried = [_stepped(unit, starts[i], scene, tried_views, _TRIAL_STEPS) for i in np.argsort(scores)[:_TRIED]]
-    order = np.argsort([-_quality(unit, colours, pose, views, tried_views) for pose in tried])
+    tried = [_stepped(rough, starts[i], scene, tried_views, _TRIAL_STEPS) for i in np.argsort(scores)[:_TRIED]]
+    order = np.argsort([-overlap(rough, pose, views, tried_views) for pose in tried])
     every = np.arange(len(views))
-    finished = [_stepped(unit, tried[i], scene, every, _FINAL_STEPS) for i in order[:_FINISHED]]
-    best = max(finished, key=lambda pose: _quality(unit, colours, pose, views, every))
+    finished = [_stepped(unit, pose, scene, every, _FINAL_STEPS) for pose in _distinct([tried[i] for i in order])]
+    best = max(finished, key=lambda pose: overlap(unit, pose, views, every) - _COLOUR_WEIGHT * disagreement(pose))
     found = overlap(unit, best, views, every)
     if found < _LEAST_OVERLAP:
         raise SourceError(
@@ -122,13 +133,14 @@ def _stepped(
     return pose
 
 
-def _quality(
-    mesh: Mesh, colours: "np.ndarray | None", pose: SimilarityPose, views: Views, chosen: Int[np.ndarray, " n"]
-) -> float:
-    quality = overlap(mesh, pose, views, chosen)
-    if colours is not None:
-        quality -= _COLOUR_WEIGHT * colour_difference(mesh, colours, pose, views, chosen)
-    return quality
+def _distinct(poses: list[SimilarityPose]) -> list[SimilarityPose]:
+    """The first few that differ from those before by more than a step would make up for."""
+    kept: list[SimilarityPose] = []
+    for pose in poses:
+        turns = [np.trace(pose.R_world_model.T @ other.R_world_model) for other in kept]
+        if all(turn < 1.0 + 2.0 * np.cos(_SAME_RAD) for turn in turns):
+            kept.append(pose)
+    return kept[:_FINISHED]
 
 
 def _spread(count: int, wanted: int) -> Int[np.ndarray, " n"]:

@@ -12,6 +12,8 @@ from gemel.stages.reconstruct.views import Views
 
 _POINTS = 120
 """Outline points of a view, at most."""
+_FINER = 3
+"""Outlines are drawn this many times finer than the image."""
 _TABLE_SIGMA_M = 5e-4
 _REST_SIGMA = 0.3
 """How far the place may leave its start, relative to the distance: what no view tells stays."""
@@ -53,19 +55,21 @@ def _view_rows(mesh: Mesh, pose: SimilarityPose, scene: Scene, v: int) -> tuple[
     views = scene.views
     T, k = views.Ts_camera_world[v], views.intrinsics[v]
     p_camera = pose(mesh[0]) @ T[:3, :3].T + T[:3, 3]
-    depth, face = rasterise(p_camera, mesh[1], k, views.width, views.height)
+    depth, face = rasterise(p_camera, mesh[1], _FINER * k, _FINER * views.width, _FINER * views.height)
     covered = face != NOTHING
-    rows, columns = np.nonzero(covered & ~binary_erosion(covered, border_value=1) & ~views.ignore[v])
+    rows, columns = np.nonzero(covered & ~binary_erosion(covered, border_value=1))
+    is_known = ~views.ignore[v][rows // _FINER, columns // _FINER]
+    rows, columns = rows[is_known], columns[is_known]
     if len(rows) < 5:
         return np.zeros(0), np.zeros((0, 7))
     kept = np.linspace(0, len(rows) - 1, min(_POINTS, len(rows))).astype(np.int64)
     rows, columns = rows[kept], columns[kept]
-    z = depth[rows, columns]
-    x, y = (columns + 0.5 - k[2]) / k[0] * z, (rows + 0.5 - k[3]) / k[1] * z
+    z, u, w = depth[rows, columns], (columns + 0.5) / _FINER, (rows + 0.5) / _FINER
+    x, y = (u - k[2]) / k[0] * z, (w - k[3]) / k[1] * z
     slope_y, slope_x = np.gradient(scene.distances[v])
-    gx, gy = (map_coordinates(s, [rows, columns], order=1, mode="nearest") for s in (slope_x, slope_y))
-    # Pixels drawn at the rim have their centres inside by half a pixel on average, on both sides alike.
-    residual = scene.distances[v][rows, columns].astype(np.float64) + 0.5
+    images = (slope_x, slope_y, scene.distances[v])
+    gx, gy, at = (map_coordinates(image, [w - 0.5, u - 0.5], order=1, mode="nearest") for image in images)
+    residual = at.astype(np.float64) + 0.5 / _FINER  # the outline runs half a fine pixel outside the rim's centres
     by_point = np.stack([gx * k[0] / z, gy * k[1] / z, -(gx * k[0] * x + gy * k[1] * y) / z**2], axis=-1) @ T[:3, :3]
     p_world = (np.stack([x, y, z], axis=-1) - T[:3, 3]) @ T[:3, :3]
     return residual, _by_pose(by_point, p_world - pose.t_world)
@@ -109,20 +113,3 @@ def _covered(mesh: Mesh, pose: SimilarityPose, views: Views, v: int) -> Bool[np.
     T = views.Ts_camera_world[v]
     p_camera = pose(mesh[0]) @ T[:3, :3].T + T[:3, 3]
     return rasterise(p_camera, mesh[1], views.intrinsics[v], views.width, views.height)[1] != NOTHING
-
-
-def colour_difference(
-    mesh: Mesh, colours: Float[np.ndarray, "v 3"], pose: SimilarityPose, views: Views, chosen: Int[np.ndarray, " n"]
-) -> float:
-    """Mean difference of the model's colours from the images, light and tint of the whole left out, 0 to 1."""
-    parts = []
-    for v in chosen:
-        T = views.Ts_camera_world[v]
-        p_camera = pose(mesh[0]) @ T[:3, :3].T + T[:3, 3]
-        _, face = rasterise(p_camera, mesh[1], views.intrinsics[v], views.width, views.height)
-        use = (face != NOTHING) & (views.masks[v] > 0.5) & ~views.ignore[v]
-        if use.sum() < 20:
-            continue
-        drawn, real = colours[mesh[1][face[use]]].mean(axis=1), views.images[v][use]
-        parts.append(np.abs((drawn - drawn.mean(axis=0)) - (real - real.mean(axis=0))).mean())
-    return float(np.mean(parts)) if parts else 0.0

@@ -6,6 +6,7 @@ import numpy as np
 
 from gemel.artifacts.finding import Finding, Severity
 from gemel.services.formats.mesh_file import MeshFile
+from gemel.services.generate.generator import Generator
 from gemel.stages.reconstruct.generated.align import align
 from gemel.stages.reconstruct.generated.solid import even_solid
 from gemel.stages.reconstruct.remesh import Mesh
@@ -43,17 +44,30 @@ class GeneratedStart:
         return note, single
 
 
+def generated_start(
+    name: str,
+    generator: Generator,
+    views: Views,
+    *,
+    table_z: float | None,
+    voxel_count: int,
+    face_count: int,
+    rng: np.random.Generator,
+) -> GeneratedStart:
+    """A model of the object from its largest view, brought to its place."""
+    shown = ((views.masks > 0.5) & ~views.ignore).sum(axis=(1, 2))
+    v = int(np.argmax(shown))
+    image = np.clip(np.round(255.0 * views.images[v]), 0, 255).astype(np.uint8)
+    model = generator.mesh_of(name, image, views.masks[v] > 0.5)
+    return start_from_model(
+        model, views, table_z=table_z, voxel_count=voxel_count, face_count=face_count, rng=rng
+    )  # fmt: skip
+
+
 def start_from_model(
     model: MeshFile, views: Views, *, table_z: float | None, voxel_count: int, face_count: int, rng: np.random.Generator
 ) -> GeneratedStart:
     """The model as a closed mesh of even faces at the object's place."""
-    from scipy.spatial import cKDTree
-
-    vertices, faces = even_solid(
-        model.vertices, model.faces, voxel_count=voxel_count, face_count=face_count, rng=rng
-    )  # fmt: skip
-    colours = None
-    if model.colours is not None:
-        colours = model.colours[cKDTree(model.vertices).query(vertices)[1]]
-    found = align((vertices, faces), colours, views, table_z=table_z, rng=rng)
-    return GeneratedStart((found.pose(vertices), faces), found.overlap, found.pose.scale)
+    coarse = even_solid(model.vertices, model.faces, voxel_count=voxel_count, face_count=face_count, rng=rng)
+    found = align(model, coarse, views, table_z=table_z, rng=rng)
+    return GeneratedStart((found.pose(coarse[0]), coarse[1]), found.overlap, found.pose.scale)
