@@ -64,7 +64,7 @@ def test_equal_views_have_no_difference() -> None:
 def test_withheld_views_stand_out() -> None:
     """Withheld views come first and carry another colour on their bar."""
     image, mask = np.full((20, 320, 3), 0.5), np.ones((20, 320), dtype=bool)
-    views = [ComparedView("a", is_withheld, image, mask, image, np.ones((20, 320)), ~mask) for is_withheld in (False, True)]
+    views = [ComparedView("a", is_apart, image, mask, image, 1.0 * mask, ~mask) for is_apart in (False, True)]
     picture = comparison(views)
     assert orange_part(picture[0]) > 0.9
     assert orange_part(picture[len(picture) // 2 + 1]) == 0.0

@@ -75,7 +75,8 @@ def write_glb(mesh: MeshFile) -> bytes:
 def _chunks(data: bytes) -> tuple[dict[str, Any], bytes]:
     if len(data) < 20 or data[:4] != _MAGIC or struct.unpack_from("<I", data, 4)[0] != 2:
         raise SourceError("It is not a binary glTF 2.0 file.", remedy="export it as .glb")
-    found, at = {}, 12
+    found: dict[int, bytes] = {}
+    at = 12
     while at + 8 <= len(data):
         length, kind = struct.unpack_from("<II", data, at)
         if at + 8 + length > len(data):
