@@ -10,7 +10,7 @@ import tempfile
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
@@ -28,6 +28,7 @@ LARGEST_BYTES = 512 << 20
 """No generated object is larger; a server that sends more is not one."""
 
 
+@runtime_checkable
 class Generator(Protocol):
     """Makes a mesh of one object. Implementations: GeneratorFile, GeneratorCommand, GeneratorServer."""
 
