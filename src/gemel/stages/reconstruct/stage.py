@@ -25,7 +25,7 @@ from gemel.geometry import SE3, SO3
 from gemel.services.generate.generator import Generator
 from gemel.services.render.renderer import Renderer, make_renderer
 from gemel.stages.reconstruct.calibration.calibrate import Calibration
-from gemel.stages.reconstruct.checks.plausible import look_back, look_over
+from gemel.stages.reconstruct.checks.plausible import look_again, look_over
 from gemel.stages.reconstruct.config import ReconstructConfig
 from gemel.stages.reconstruct.fitted_object import FittedObject
 from gemel.stages.reconstruct.found import cameras_of, joint_columns
@@ -133,13 +133,14 @@ def _locate(
         )
     table_height_m = config.calibration.table_height_m
     findings = look_over(observations, before, table_height_m=table_height_m, needs_overlap=needs_overlap)
-    is_hopeless = has_errors(findings) and config.is_gate_strict
-    if robot is None or not config.is_calibrated or is_hopeless:
+    if has_errors(findings) and config.is_gate_strict:
         return before, before, findings
-    after = locate_by_robot(
-        observations, fit.joints, robot, config.calibration, is_calibrated=True, on_progress=on_progress
-    )
-    return before, after, (*findings, *look_back(after, table_height_m=table_height_m))
+    after = before
+    if robot is not None and config.is_calibrated:
+        after = locate_by_robot(
+            observations, fit.joints, robot, config.calibration, is_calibrated=True, on_progress=on_progress
+        )
+    return before, after, (*findings, *look_again(observations, after, table_height_m=table_height_m))
 
 
 def _fit_object(

@@ -27,31 +27,39 @@ def look_over(
     found = [*mask_findings(observations)]
     if located.problem is not None:
         found += log_findings(LogUnderTest(located.problem, table_height_m), needs_overlap=needs_overlap)
-    if any(finding.severity is Severity.ERROR for finding in found):
-        return tuple(found)  # the rest would only repeat it in other words
+    if needs_overlap and not any(finding.severity is Severity.ERROR for finding in found):
+        found += [finding for name in observations.masks for finding in _visible(observations, name)]
+    return tuple(found)
+
+
+def look_again(observations: Observations, located: Located, *, table_height_m: float) -> tuple[Finding, ...]:
+    """What poses that are as good as they get tell about the log: one object at one place, and at rest?
+
+    Asked after calibration: before it, cameras may be off by as much as a small object is large. If calibration had to
+    go far, mistakes are looked for that it hid.
+    """
+    found = [*calibration_findings(located)]
+    if found and located.problem is not None:
+        found = [*log_findings(LogUnderTest(located.problem, table_height_m), is_suspicious=True), *found]
     for name in observations.masks:
-        found += _sight_findings(observations, located, name, needs_overlap)
+        found += _sight_findings(observations, located, name)
     return (*found, *stillness_findings(observations, located))
 
 
-def look_back(located: Located, *, table_height_m: float) -> tuple[Finding, ...]:
-    """What a calibration tells about the log; if it had to go far, mistakes are looked for that it hid."""
-    found = calibration_findings(located)
-    if not found or located.problem is None:
-        return found
-    hidden = log_findings(LogUnderTest(located.problem, table_height_m), is_suspicious=True)
-    return (*hidden, *found)
-
-
-def _sight_findings(observations: Observations, located: Located, name: str, needs_overlap: bool) -> list[Finding]:
+def _visible(observations: Observations, name: str) -> list[Finding]:
     masks = observations.masks[name]
     visible = sum(mask is not None and int(mask.sum()) >= 20 for mask in masks)
-    if visible < _LEAST_VIEWS and needs_overlap:
-        return [Finding(
-            "views-without-overlap", Severity.ERROR,
-            f"{name!r} is visible in {visible} of {len(masks)} views; its shape needs views that share it.",
-            f"record a scan in which all cameras look at {name!r}, from all sides", value=float(visible),
-        )]  # fmt: skip
+    if visible >= _LEAST_VIEWS:
+        return []
+    return [Finding(
+        "views-without-overlap", Severity.ERROR,
+        f"{name!r} is visible in {visible} of {len(masks)} views; its shape needs views that share it.",
+        f"record a scan in which all cameras look at {name!r}, from all sides", value=float(visible),
+    )]  # fmt: skip
+
+
+def _sight_findings(observations: Observations, located: Located, name: str) -> list[Finding]:
+    masks = observations.masks[name]
     poses, lenses = located.Ts_world_camera, located.intrinsics
     miss = _median_miss(sightlines(masks, located.robots, poses, lenses))
     if miss <= _MISSED_RADII:
