@@ -60,7 +60,9 @@ def mangled(mesh: Mesh, seed: int) -> MeshFile:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "seed"), [("t-block", 0), ("t-block", 1), ("hammer", 2), ("hammer", 3), ("mug", 4)])
+@pytest.mark.parametrize(
+    ("name", "seed"), [("t-block", 0), ("t-block", 1), ("hammer", 2), ("hammer", 3), ("mug", 4), ("bracket", 5)]
+)
 def test_a_scaled_and_rotated_model_ends_at_its_place(name: str, seed: int) -> None:
     """Root chamfer distance to the true object below 2 mm, from twelve views."""
     true = placed(name)
@@ -72,6 +74,27 @@ def test_a_scaled_and_rotated_model_ends_at_its_place(name: str, seed: int) -> N
     assert error.root_chamfer_mm < 2.0
     assert start.overlap > 0.95
     assert start.scale == pytest.approx(1.0 / 7.3, rel=0.01)
+
+
+@pytest.mark.slow
+def test_a_generated_model_is_refined_as_a_splatmesh() -> None:
+    """The fit takes over from the aligned model: closed, coloured, still within 2 mm."""
+    from gemel.services.render.renderer import make_renderer
+    from gemel.stages.reconstruct.fit import FitConfig
+    from gemel.stages.reconstruct.object_fit import ObjectConfig, reconstruct_object
+    from gemel.stages.reconstruct.rig import FreeRig
+
+    true, rng = placed("hammer"), np.random.default_rng(0)
+    views = looked_at(true, 12)
+    start = start_from_model(mangled(true, 6), views, table_z=0.0, voxel_count=96, face_count=1500, rng=rng)
+    rig = FreeRig(views, np.zeros(3), rotation_sigma_rad=0.0, translation_sigma_m=0.0)
+    config = ObjectConfig(fit=FitConfig(steps=(40, 60, 100), gaussian_count=4000))
+    asset, _ = reconstruct_object(
+        views, rig, config, renderer=make_renderer("cpu"), rng=rng, start=start.mesh
+    )  # fmt: skip
+    assert is_watertight(asset.vertices, asset.faces)
+    assert surface_error((asset.vertices, asset.faces), true, rng).root_chamfer_mm < 2.0
+    assert 0.3 < asset.is_seen.mean() < 1.0
 
 
 @pytest.mark.slow

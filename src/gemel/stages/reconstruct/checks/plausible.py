@@ -13,8 +13,8 @@ from gemel.stages.reconstruct.located import Located
 from gemel.stages.reconstruct.observations import Observations
 
 _LEAST_VIEWS = 3
-_MISSED_RADII = 1.0
-"""Lines of sight that miss the object's place by more of its radii show something else, or from elsewhere."""
+_MISSED = 1.0
+"""Lines of sight that miss the object's place by more of its extent show something else, or from elsewhere."""
 
 
 def look_over(
@@ -62,23 +62,23 @@ def _sight_findings(observations: Observations, located: Located, name: str) -> 
     masks = observations.masks[name]
     poses, lenses = located.Ts_world_camera, located.intrinsics
     miss = _median_miss(sightlines(masks, located.robots, poses, lenses))
-    if miss <= _MISSED_RADII:
+    if miss <= _MISSED:
         return []
     mirrored = _median_miss(sightlines(masks, located.robots, poses, lenses, is_mirrored=True))
-    if mirrored < 0.5 * min(miss, _MISSED_RADII):
+    if mirrored < 0.5 * min(miss, _MISSED):
         return [Finding(
             "mirrored-images", Severity.ERROR,
-            f"Lines of sight to {name!r} miss each other by {miss:.1f} of its radii, and by {mirrored:.1f} if images "
+            f"Lines of sight to {name!r} miss each other by {miss:.1f} of its extent, and by {mirrored:.1f} if images "
             "are mirrored.", "switch off the cameras' horizontal flip and record again", value=miss,
         )]  # fmt: skip
     return [Finding(
         "views-disagree", Severity.ERROR,
-        f"Lines of sight to {name!r} miss each other by {miss:.1f} of its radii (median; usually below 0.3).",
+        f"Lines of sight to {name!r} miss each other by {miss:.1f} of its extent (median; usually below 0.3).",
         "check camera poses, intrinsics and masks: they do not describe one object at one place", value=miss,
     )]  # fmt: skip
 
 
 def _median_miss(lines: Sightlines) -> float:
-    """How far the usual line passes the others' meeting point, in radii; 0 if nothing can be said."""
+    """How far the usual line passes the others' meeting point, in extents of the object; 0 if nothing can be said."""
     met = meeting(lines)
     return 0.0 if met is None else float(np.median(met.misses))

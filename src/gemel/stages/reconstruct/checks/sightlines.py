@@ -1,6 +1,6 @@
 """Lines of sight through the middles of masks: where they meet, and which views miss that place.
 
-Coarse, but it needs no fit, and no calibration error of the usual size moves a line by the object's own radius.
+Coarse, but it needs no fit, and no error of a calibrated camera moves a line by the object's own size.
 """
 
 from dataclasses import dataclass
@@ -24,6 +24,8 @@ class Sightlines:
     """Unit vectors towards the object."""
     radii: Float[np.ndarray, " n"]
     """Radius of a disc of the mask's area, over distance."""
+    extents: Float[np.ndarray, " n"]
+    """How far the object reaches: root mean square distance from the mask's middle times √2 (a disc's radius)."""
     view: Int[np.ndarray, " n"]
     """Which observation each comes from."""
 
@@ -32,7 +34,9 @@ class Sightlines:
 
     def subset(self, chosen: "np.ndarray") -> "Sightlines":
         """Some of them."""
-        return Sightlines(self.eyes[chosen], self.rays[chosen], self.radii[chosen], self.view[chosen])
+        return Sightlines(
+            self.eyes[chosen], self.rays[chosen], self.radii[chosen], self.extents[chosen], self.view[chosen]
+        )
 
     @property
     def widest_angle_deg(self) -> float:
@@ -52,11 +56,12 @@ def sightlines(
 ) -> Sightlines:
     """One line for each view whose mask is whole: not cut by the border nor by the robot."""
     rows = [v for v in range(len(masks)) if _is_whole(masks[v], robots[v])]
-    rays, radii = [], []
+    rays, radii, extents = [], [], []
     for v in rows:
         mask = np.asarray(masks[v])
         pixels = np.argwhere(mask)[:, ::-1] + 0.5
         middle = pixels.mean(axis=0)
+        extents.append(np.sqrt(2.0 * np.mean(np.sum((pixels - middle) ** 2, axis=1))) / intrinsics[v, 0])
         if is_mirrored:
             middle[0] = mask.shape[1] - middle[0]
         fx, fy, cx, cy = intrinsics[v]
@@ -67,7 +72,7 @@ def sightlines(
     index = np.array(rows, dtype=np.int64)
     poses = Ts_world_camera[index]
     unit = np.einsum("nij,nj->ni", poses.rotation.as_matrix(), given / np.maximum(lengths, 1e-12))
-    return Sightlines(poses.translation.reshape(-1, 3), unit.reshape(-1, 3), np.array(radii), index)
+    return Sightlines(poses.translation.reshape(-1, 3), unit.reshape(-1, 3), np.array(radii), np.array(extents), index)
 
 
 def _is_whole(mask: "np.ndarray | None", robot: Bool[np.ndarray, "h w"]) -> bool:
@@ -82,9 +87,11 @@ class Meeting:
 
     point: Float[np.ndarray, "3"]
     radius_m: float
-    """Median radius of the object, seen from there."""
+    """Median radius of the object, seen from there, by its area."""
+    extent_m: float
+    """The same by how far it reaches: larger for long things, whose masks' middles wander more."""
     misses: Float[np.ndarray, " n"]
-    """Distance of each line from the point, in the object's radii."""
+    """Distance of each line from the point, in extents of the object."""
 
 
 def meeting(lines: Sightlines) -> Meeting | None:
@@ -93,14 +100,14 @@ def meeting(lines: Sightlines) -> Meeting | None:
         return None
     across = np.eye(3) - lines.rays[:, :, None] * lines.rays[:, None, :]
     weight = np.ones(len(lines))
-    point, radius, misses = np.zeros(3), 1.0, np.zeros(len(lines))
+    point, extent, depth, misses = np.zeros(3), 1.0, np.ones(len(lines)), np.zeros(len(lines))
     for _ in range(_ROUNDS):
         A = (weight[:, None, None] * across).sum(axis=0)
         b = (weight[:, None] * np.einsum("nij,nj->ni", across, lines.eyes)).sum(axis=0)
         point = np.linalg.solve(A + 1e-9 * np.eye(3), b)
         depth = np.einsum("ni,ni->n", point - lines.eyes, lines.rays)
-        radius = max(float(np.median(lines.radii * np.abs(depth))), 1e-6)
+        extent = max(float(np.median(lines.extents * np.abs(depth))), 1e-6)
         apart = np.linalg.norm(np.einsum("nij,nj->ni", across, point - lines.eyes), axis=1)
-        misses = np.where(depth > 0.0, apart / radius, np.inf)
-        weight = 1.0 / (1.0 + (apart / radius) ** 2)
-    return Meeting(point, radius, misses)
+        misses = np.where(depth > 0.0, apart / extent, np.inf)
+        weight = 1.0 / (1.0 + (apart / extent) ** 2)
+    return Meeting(point, float(np.median(lines.radii * np.abs(depth))), extent, misses)

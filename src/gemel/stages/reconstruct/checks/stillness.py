@@ -9,8 +9,8 @@ from gemel.stages.reconstruct.checks.sightlines import Sightlines, meeting, sigh
 from gemel.stages.reconstruct.located import Located
 from gemel.stages.reconstruct.observations import Observations
 
-_MOVED_RADII = 0.8
-"""An object that is found so many of its radii elsewhere in the second half has moved."""
+_MOVED = 0.6
+"""An object that is found so much of its extent elsewhere in the second half has moved."""
 _LEAST_IOU = 0.5
 """Masks of a fixed camera in the first and the last views that overlap less show that the object moved."""
 _CHANGED = 0.15
@@ -29,11 +29,11 @@ def stillness_findings(observations: Observations, located: Located) -> tuple[Fi
 
 def _moved(observations: Observations, located: Located, name: str) -> Finding | None:
     """The object by lines of sight of either half of the scan, or by its mask in a fixed camera."""
-    shift = _shift_radii(observations, located, name)
-    if shift > _MOVED_RADII:
+    shift = _shift(observations, located, name)
+    if shift > _MOVED:
         return Finding(
             "scene-moves", Severity.ERROR,
-            f"{name!r} lies {shift:.1f} of its own radii elsewhere in the second half of the scan than in the first: "
+            f"{name!r} lies {shift:.1f} of its extent elsewhere in the second half of the scan than in the first: "
             "it moved.", _REMEDY, value=shift,
         )  # fmt: skip
     for c, camera in enumerate(observations.cameras):
@@ -47,7 +47,7 @@ def _moved(observations: Observations, located: Located, name: str) -> Finding |
     return None
 
 
-def _shift_radii(observations: Observations, located: Located, name: str) -> float:
+def _shift(observations: Observations, located: Located, name: str) -> float:
     lines = sightlines(
         observations.masks[name], located.robots, located.Ts_world_camera, located.intrinsics,
     )  # fmt: skip
@@ -60,7 +60,7 @@ def _shift_radii(observations: Observations, located: Located, name: str) -> flo
     # Halves that do not agree in themselves tell of wrong poses, not of motion.
     if max(np.median(first.misses), np.median(second.misses)) > 0.5:
         return 0.0
-    return float(np.linalg.norm(first.point - second.point) / min(first.radius_m, second.radius_m))
+    return float(np.linalg.norm(first.point - second.point) / min(first.extent_m, second.extent_m))
 
 
 def _own_overlap(observations: Observations, located: Located, name: str, c: int) -> float | None:
