@@ -153,6 +153,7 @@ def test_doctor_reports_this_machine(capsys: pytest.CaptureFixture[str]) -> None
     assert checks["video av1"] == "ok"
 
 
+@pytest.mark.slow
 def test_the_demo_runs_and_shows_the_refusal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One command shows the log, its faults, the roles, a refused holdout read and the proof."""
     assert main(["demo", "--out", str(tmp_path / "demo")]) == 0

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gemel import pipeline
+from gemel import running
 from gemel.artifacts.capture import Capture
 from gemel.artifacts.split import Split
 from gemel.errors import ConfigError
@@ -36,7 +36,8 @@ class Quiet:
 
 
 def _run(folder: Path, **options: str) -> list[StageResult]:
-    return run_project(open_project(folder), Quiet(), **options)  # type: ignore[arg-type]
+    """Up to the split unless told: the log of these tests shows nothing that could be segmented."""
+    return run_project(open_project(folder), Quiet(), **{"last": "split", **options})  # type: ignore[arg-type]
 
 
 def test_a_first_run_makes_everything_and_a_second_nothing(project: Path) -> None:
@@ -78,8 +79,8 @@ def test_changed_settings_run_only_what_depends_on_them(project: Path) -> None:
 def test_changed_code_runs_the_stage_again(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stage whose code version differs is not taken from the store."""
     _run(project)
-    original = pipeline.code_version
-    monkeypatch.setattr(pipeline, "code_version", lambda m: "new" if "split" in m else original(m))
+    original = running.code_version
+    monkeypatch.setattr(running, "code_version", lambda m: "new" if "split" in m else original(m))
     assert [r.is_cached for r in _run(project)] == [True, False]
 
 
@@ -106,7 +107,7 @@ def test_a_lost_object_is_made_anew(project: Path) -> None:
     signals = store.get(before[0].address, Capture).episodes[0].signals
     store.objects.remove(signals.address)
     store.close()
-    assert [row.state for row in project_status(open_project(project))] == ["stale", "stale"]
+    assert [row.state for row in project_status(open_project(project))][:2] == ["stale", "stale"]
     after = _run(project)
     assert [r.address for r in after] == [r.address for r in before]
 
@@ -114,12 +115,12 @@ def test_a_lost_object_is_made_anew(project: Path) -> None:
 def test_status_tells_missing_done_and_stale(project: Path) -> None:
     """Status changes with the project, and runs nothing itself."""
     opened = open_project(project)
-    assert [row.state for row in project_status(opened)] == ["missing", "missing"]
+    assert [row.state for row in project_status(opened)][:2] == ["missing", "missing"]
     _run(project)
-    assert [row.state for row in project_status(opened)] == ["done", "done"]
+    assert [row.state for row in project_status(opened)][:2] == ["done", "done"]
     settings = project / "twin.toml"
     settings.write_text("seed = 5\n" + settings.read_text())
-    assert [row.state for row in project_status(open_project(project))] == ["stale", "stale"]
+    assert [row.state for row in project_status(open_project(project))][:2] == ["stale", "stale"]
 
 
 def test_progress_only_grows(project: Path) -> None:
@@ -142,7 +143,7 @@ def test_provenance_names_inputs_config_code_and_seed(project: Path) -> None:
 
 
 def _start(folder: Path) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "gemel", "run", str(folder)]
+    command = [sys.executable, "-m", "gemel", "run", str(folder), "--until", "split"]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 

@@ -43,6 +43,7 @@ def _commands() -> dict[str, Callable[..., Any]]:
     from gemel.commands.doctor import Doctor
     from gemel.commands.inspect import Inspect
     from gemel.commands.new import New
+    from gemel.commands.prompt import Prompt
     from gemel.commands.run import Gc, Run, Status
     from gemel.commands.world import World
 
@@ -51,6 +52,7 @@ def _commands() -> dict[str, Callable[..., Any]]:
         "doctor": Doctor,
         "inspect": Inspect,
         "new": New,
+        "prompt": Prompt,
         "run": Run,
         "status": Status,
         "audit": Audit,

@@ -19,7 +19,6 @@ from gemel.services.formats.robot_model import compile_stored_robot
 from gemel.services.generate.generator import Generator, GeneratorFile, make_generator
 from gemel.stages.ingest.stage import ingest
 from gemel.stages.reconstruct.stage import reconstruct
-from gemel.stages.segment.backends.choose import make_segmenter
 from gemel.stages.segment.stage import segment
 from gemel.stages.split.stage import split
 from gemel.store.address import hash_json
@@ -80,14 +79,14 @@ def _segment_sources(run: Run) -> dict[str, str]:
 def _make_segmentation(run: Run, key: str, on_progress: OnProgress) -> tuple[Segmentation, tuple[Finding, ...]]:
     capture = run.get("ingest", Capture)
     fit = FitData.of(capture, run.get("split", Split))
-    config, frames = run.project.segment_config(), run.frames(capture, "segment", key)
     result, info = segment(
         fit,
-        config,
-        frames=frames,
+        run.project.segment_config(),
+        frames=run.frames(capture, "segment", key),
         blobs=run.store,
         robot=run.robot_shape,
-        segmenter=make_segmenter(config, fit, frames, model=run.project.segment_model, mask_file=run.masks.mask),
+        model=run.project.segment_model,
+        mask_file=run.masks.mask,
         painted=run.corrections.all_masks(),
         on_progress=on_progress,
     )

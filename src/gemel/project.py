@@ -105,7 +105,7 @@ class Project:
 
     def segment_config(self) -> SegmentConfig:
         """What segment is told."""
-        return replace(self.settings.segment, objects=self.settings.objects)
+        return replace(self.settings.segment, objects={**self.settings.segment.objects, **self.settings.objects})
 
     @property
     def segment_model(self) -> str:

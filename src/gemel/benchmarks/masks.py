@@ -17,7 +17,7 @@ _VISIBLE_PX = 40
 
 
 def bench_masks(*, quick: bool, seed: int, data: Path | None = None) -> Result:
-    """Median and 10th percentile of the overlap (intersection over union); `data` is a recording or a folder of some."""
+    """Median and 10th percentile of the overlap (intersection over union) of a recording or a folder of some."""
     rows: list[dict[str, object]] = []
     overlaps: list[np.ndarray] = []
     flagged = 0

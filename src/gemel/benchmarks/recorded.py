@@ -41,9 +41,7 @@ class Scan:
 
 def record_scans(scans: Sequence[Scan], folder: Path, *, workers: int = 0) -> None:
     """Record those that are not there yet, side by side, one core each; `workers` 0 means all cores."""
-    missing = [
-        (scan, str(folder)) for scan in scans if not (truth_folder(folder / scan.name) / "truth.json").exists()
-    ]
+    missing = [(scan, str(folder)) for scan in scans if not (truth_folder(folder / scan.name) / "truth.json").exists()]
     if missing:
         LocalEngine().map(_record, missing, workers=workers)
 

@@ -44,7 +44,8 @@ class TrueMasks:
         lens = ((m.fx, m.fy, m.cx, m.cy), m.width, m.height)
         T_camera_object = T_camera_world @ _object_pose(truth, time_s)
         depth, face = rasterise(T_camera_object @ self._truth.vertices, self._truth.faces, *lens)
-        robot_depth, _ = rasterise(*self._robot_mesh(T_camera_world, Ts_world_link), *lens)
+        robot, faces = self._robot_mesh(T_camera_world, Ts_world_link)
+        robot_depth, _ = rasterise(robot, faces, *lens)
         return (face >= 0) & (depth < robot_depth)
 
     def _links(self, truth: EpisodeTruth, time_s: float) -> dict[str, SE3]:

@@ -45,6 +45,7 @@ def write_project(
         toml_lines({"name": task}, "task"),
         *[_joint_block(joint, unit, ok, found) for joint, (unit, ok) in units.items()],
         *[_camera_block(source, camera.name) for camera in source.layout.cameras],
+        _segment_block(),
         _split_block(),
     ]
     folder.mkdir(parents=True, exist_ok=True)
@@ -93,4 +94,15 @@ def _split_block() -> list[str]:
         'by = "episode"',
         "validation = 0.2",
         "holdout = 0.2",
+    ]
+
+
+def _segment_block() -> list[str]:
+    return [
+        "[segment]",
+        '# Masks: "classical" needs no weights; "sam" and "isnet" need model = PATH; "file" takes masks that you have.',
+        'backend = "classical"',
+        "# Objects: without any table the thing on the table is meant. `gemel prompt` writes tables such as:",
+        "# [objects.mug]",
+        '# prompt = "red mug"',
     ]

@@ -9,7 +9,7 @@ import tyro  # noqa: TID253 (a command is only imported to be parsed)
 
 @dataclass(frozen=True)
 class Run:
-    """Run what is missing in a project, resume what was cut off. Stages: ingest, split."""
+    """Run what is missing in a project, resume what was cut off. Stages: ingest, split, segment."""
 
     folder: Annotated[Path, tyro.conf.Positional]
     """The project folder."""
@@ -30,6 +30,12 @@ class Run:
         results = run_project(project, ScreenReporter(), first=self.first, last=self.until)
         if self.json is not None:
             write_json([asdict(result) for result in results], self.json)
+        addresses = {result.name: result.address for result in results}
+        if any(result.name == "segment" and not result.is_cached for result in results):
+            from gemel.commands.segment_pictures import write_segment_pictures
+
+            folder = write_segment_pictures(project, capture=addresses["ingest"], segmentation=addresses["segment"])
+            console().print(f"Masks over frames: {folder}")
         console().print(f"Artifacts are in {project.store_folder}. Next: gemel audit {self.folder}")
         return 0
 

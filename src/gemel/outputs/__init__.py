@@ -1,1 +1,1 @@
-"""What people look at: pictures, and later the report, the viewer and exports. Knows artifacts and services only."""
+"""What people get to see: pages and pictures."""

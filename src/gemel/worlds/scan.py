@@ -25,6 +25,8 @@ _SWINGS = 3.0
 _MOST_STEPS = 180
 _REACHED = 0.02
 """Largest remaining error of a view [m and rad together]."""
+_MOST_MISSED = 0.05
+"""Part of the views that may be out of reach."""
 
 
 @dataclass(frozen=True)
@@ -138,24 +140,26 @@ def _sweep(world: World) -> Sweep:
 
 
 def _solve(world: World, arm: Arm, views: list[SE3]) -> Float[np.ndarray, "view joint"]:
-    """Joint readings of all views, from the middle one outwards, each from its neighbour."""
+    """Joint readings of all views, from the middle one outwards, each from its neighbour.
+
+    An arm that cannot quite reach the ends of the sweep waits at the last view that it reached, as a person's would.
+    """
     camera = next(camera for camera in world.camera_guesses if camera.parent == arm.tool_link)
     solve = partial(world.kinematics.solve, arm, T_link_frame=camera.T_parent_camera, weights=FREE_ROLL)
     middle = len(views) // 2
-    found = {middle: _reached(*solve(views[middle], np.array(arm.home), iterations=300), middle)}
+    q, error = solve(views[middle], np.array(arm.home), iterations=300)
+    found, missed = {middle: q}, {middle} if error > _REACHED else set()
     for i in [*range(middle + 1, len(views)), *range(middle - 1, -1, -1)]:
         near = found[i - 1] if i > middle else found[i + 1]
-        found[i] = _reached(*solve(views[i], near, posture=near, iterations=25), i)
-    return np.stack([found[i] for i in range(len(views))])
-
-
-def _reached(q: Joints, error: float, view: int) -> Joints:
-    if error > _REACHED:
+        q, error = solve(views[i], near, posture=near, iterations=25)
+        found[i] = q if error <= _REACHED else near
+        missed |= {i} if error > _REACHED else set()
+    if len(missed) > _MOST_MISSED * len(views):
         raise GemelError(
-            f"View {view} of the scan is out of the arm's reach by {error:.3f} (metres and radians together).",
+            f"{len(missed)} of the {len(views)} views of the scan are out of the arm's reach.",
             remedy="put the object nearer to the arm, or make the radius of the sweep smaller",
         )
-    return q
+    return np.stack([found[i] for i in range(len(views))])
 
 
 def _operator(world: World, episode: int, rng: np.random.Generator) -> Policy:

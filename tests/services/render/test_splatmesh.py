@@ -143,10 +143,11 @@ def test_compiled_placement_is_the_plain_one() -> None:
     for function in (place, place_plainly):
         vertices = torch.tensor(asset.vertices, dtype=torch.float32, requires_grad=True)
         scale = torch.tensor(asset.in_plane_scale, dtype=torch.float32, requires_grad=True)
-        means, covariances = function(vertices, binding, scale)
+        uv = binding.barycentric[:, 1:].clone().requires_grad_()
+        means, covariances = function(vertices, binding, scale, uv)
         slope = torch.linspace(-1.0, 2.0, covariances.numel()).reshape(covariances.shape)
         ((means * slope[:, 0]).sum() + 1e3 * (covariances * slope).sum()).backward()
-        results.append([means.detach(), covariances.detach(), vertices.grad, scale.grad])
+        results.append([means.detach(), covariances.detach(), vertices.grad, scale.grad, uv.grad])
     for compiled, plain in zip(*results, strict=True):
         assert torch.allclose(compiled, plain, rtol=1e-4, atol=1e-5 * float(plain.abs().max()))
 

@@ -19,7 +19,8 @@ ARM = """<mujoco><compiler angle="radian"/><worldbody>
 <body name="base"><geom type="cylinder" size="0.06 0.05" pos="0 0 0.05" rgba="0.2 0.2 0.25 1"/>
  <body name="upper" pos="0 0 0.1"><joint name="turn" axis="0 0 1"/><geom type="box" size="0.04 0.04 0.1" pos="0 0 0.1"
    rgba="0.9 0.9 0.9 1"/>
-  <body name="fore" pos="0 0 0.2"><joint name="lift" axis="0 1 0"/><geom type="capsule" size="0.035 0.16" pos="0.2 0 0.1"
+  <body name="fore" pos="0 0 0.2"><joint name="lift" axis="0 1 0"/>
+   <geom type="capsule" size="0.035 0.16" pos="0.2 0 0.1"
     euler="0 1.1 0" rgba="0.8 0.85 0.9 1"/>
    <body name="hand" pos="0.4 0 0.2"><joint name="tilt" axis="0 1 0"/>
      <joint name="roll" axis="0 0 1"/><geom type="box" size="0.03 0.05 0.02" rgba="0.95 0.95 0.9 1"/>

@@ -28,9 +28,9 @@ class MaskFolder:
         path = None if self._root is None else mask_path(self._root, name, key)
         return read_image(path, grey=True) if path is not None and path.is_file() else None
 
-    def all_masks(self) -> dict[str, dict[FrameKey, Bool[np.ndarray, "h w"]]]:
+    def all_masks(self) -> dict[str, dict[FrameKey, Bool[np.ndarray, "_ _"]]]:
         """Every mask, by object and frame."""
-        found: dict[str, dict[FrameKey, Bool[np.ndarray, "h w"]]] = {}
+        found: dict[str, dict[FrameKey, Bool[np.ndarray, "_ _"]]] = {}
         for path in self.files():
             camera, episode, name = (path.parents[i].name for i in range(3))
             if not path.stem.isdecimal():

@@ -1,21 +1,24 @@
 """Placement of Gaussians on faces and its gradients, compiled; the formulas are those of splatmesh.py."""
 
+from typing import Any
+
 import numpy as np
 
 from gemel.services.render.cpu_compile import kernel
 
 
 @kernel
-def place_kernel(vertices, scale, bound, constants, means, covariances):  # type: ignore[no-untyped-def]
+def place_kernel(vertices: Any, scale: Any, uv: Any, bound: Any, constants: Any, results: Any) -> None:
     """Fill in means (g, 3) and covariances (g, 3, 3); `constants`: two parts of axis 1, one of axis 2, thickness²."""
-    faces, face_from_gaussian, barycentric = bound
+    faces, face_from_gaussian = bound
+    means, covariances = results
     alpha, beta, gamma, thickness = constants
     for n in range(len(face_from_gaussian)):
         f = face_from_gaussian[n]
         a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
         for i in range(3):
             e1, e2 = vertices[b, i] - vertices[a, i], vertices[c, i] - vertices[a, i]
-            means[n, i] = vertices[a, i] + barycentric[n, 1] * e1 + barycentric[n, 2] * e2
+            means[n, i] = vertices[a, i] + uv[n, 0] * e1 + uv[n, 1] * e2
             u_i, w_i = scale[n, 0] * (alpha * e1 + beta * e2), scale[n, 1] * gamma * e2
             for j in range(i + 1):
                 d1, d2 = vertices[b, j] - vertices[a, j], vertices[c, j] - vertices[a, j]
@@ -28,12 +31,14 @@ def place_kernel(vertices, scale, bound, constants, means, covariances):  # type
 
 
 @kernel
-def place_gradient_kernel(vertices, scale, bound, constants, slopes, results):  # type: ignore[no-untyped-def]
-    """Add up the gradients of vertices and scales in `results`, from those of means and covariances in `slopes`."""
-    faces, face_from_gaussian, barycentric = bound
+def place_gradient_kernel(
+    vertices: Any, scale: Any, uv: Any, bound: Any, constants: Any, slopes: Any, results: Any
+) -> None:
+    """Gradients of vertices, scales and places on faces into `results`, from those of means and covariances."""
+    faces, face_from_gaussian = bound
     alpha, beta, gamma, _ = constants
     to_means, to_covariances = slopes
-    to_vertices, to_scale = results
+    to_vertices, to_scale, to_uv = results
     e1, e2 = np.empty(3, np.float32), np.empty(3, np.float32)
     for n in range(len(face_from_gaussian)):
         f = face_from_gaussian[n]
@@ -42,6 +47,7 @@ def place_gradient_kernel(vertices, scale, bound, constants, slopes, results):  
             e1[i], e2[i] = vertices[b, i] - vertices[a, i], vertices[c, i] - vertices[a, i]
         s1, s2 = scale[n, 0], scale[n, 1]
         sum_1, sum_2 = np.float32(0.0), np.float32(0.0)
+        along_1, along_2 = np.float32(0.0), np.float32(0.0)
         for i in range(3):
             along_u, along_w = np.float32(0.0), np.float32(0.0)  # (G + Gᵀ) u and (G + Gᵀ) w
             for j in range(3):
@@ -50,10 +56,14 @@ def place_gradient_kernel(vertices, scale, bound, constants, slopes, results):  
                 along_w += both * s2 * gamma * e2[j]
             sum_1 += along_u * (alpha * e1[i] + beta * e2[i])
             sum_2 += along_w * gamma * e2[i]
-            to_e1 = s1 * alpha * along_u + barycentric[n, 1] * to_means[n, i]
-            to_e2 = s1 * beta * along_u + s2 * gamma * along_w + barycentric[n, 2] * to_means[n, i]
+            along_1 += to_means[n, i] * e1[i]
+            along_2 += to_means[n, i] * e2[i]
+            to_e1 = s1 * alpha * along_u + uv[n, 0] * to_means[n, i]
+            to_e2 = s1 * beta * along_u + s2 * gamma * along_w + uv[n, 1] * to_means[n, i]
             to_vertices[a, i] += to_means[n, i] - to_e1 - to_e2
             to_vertices[b, i] += to_e1
             to_vertices[c, i] += to_e2
         to_scale[n, 0] = sum_1
         to_scale[n, 1] = sum_2
+        to_uv[n, 0] = along_1
+        to_uv[n, 1] = along_2

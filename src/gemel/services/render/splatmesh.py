@@ -79,24 +79,31 @@ def barycentric_grid(per_edge: int) -> Float[np.ndarray, "n 3"]:
     return np.concatenate([1.0 - uv.sum(axis=1, keepdims=True), uv], axis=1)
 
 
-def place(vertices: Tensor, binding: Binding, in_plane_scale: Tensor) -> tuple[Tensor, Tensor]:
+def place(
+    vertices: Tensor, binding: Binding, in_plane_scale: Tensor, uv: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """Means (g, 3) [m] and covariances (g, 3, 3) [m²] of Gaussians on the faces of `vertices` (v, 3).
 
-    `in_plane_scale` (g, 2) is relative to the face's second moment: 1/n for n² Gaussians that tile it. On the CPU in
-    float32 a compiled kernel does the same in a fifth of the time.
+    `in_plane_scale` (g, 2) is relative to the face's second moment: 1/n for n² Gaussians that tile it. `uv` (g, 2), the
+    last two barycentric weights, takes the place of the binding's own where given. On the CPU in float32 a compiled
+    kernel does the same in a fifth of the time.
     """
     if vertices.device.type == "cpu" and vertices.dtype == torch.float32:
-        means, covariances = _PlaceCpu.apply(vertices, in_plane_scale, binding)
+        given = binding.barycentric[:, 1:].float() if uv is None else uv
+        means, covariances = _PlaceCpu.apply(vertices, in_plane_scale, given, binding)
         return means, covariances
-    return place_plainly(vertices, binding, in_plane_scale)
+    return place_plainly(vertices, binding, in_plane_scale, uv)
 
 
-def place_plainly(vertices: Tensor, binding: Binding, in_plane_scale: Tensor) -> tuple[Tensor, Tensor]:
+def place_plainly(
+    vertices: Tensor, binding: Binding, in_plane_scale: Tensor, uv: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """`place` in plain torch, on any device and for any float type."""
+    uv = binding.barycentric[:, 1:] if uv is None else uv
     corners = vertices.index_select(0, binding.faces.reshape(-1)).reshape(-1, 9)
     a, b, c = corners.index_select(0, binding.face_from_gaussian).reshape(-1, 3, 3).unbind(1)
     e1, e2 = b - a, c - a
-    means = a + binding.barycentric[:, 1:2] * e1 + binding.barycentric[:, 2:] * e2
+    means = a + uv[:, :1] * e1 + uv[:, 1:] * e2
     u1 = in_plane_scale[:, :1] * (AXIS_1[0] * e1 + AXIS_1[1] * e2)
     u2 = (AXIS_2 * in_plane_scale[:, 1:]) * e2
     thickness = binding.normal_scale_m**2 * torch.eye(3, device=vertices.device, dtype=vertices.dtype)
@@ -107,28 +114,31 @@ class _PlaceCpu(torch.autograd.Function):
     """`place` by compiled kernels."""
 
     @staticmethod
-    def forward(ctx: Any, vertices: Tensor, in_plane_scale: Tensor, binding: Binding) -> tuple[Tensor, Tensor]:
+    def forward(
+        ctx: Any, vertices: Tensor, in_plane_scale: Tensor, uv: Tensor, binding: Binding
+    ) -> tuple[Tensor, Tensor]:
         from gemel.services.render.cpu_splatmesh import place_kernel
 
-        fixed = (binding.faces, binding.face_from_gaussian, binding.barycentric.float())
-        bound = tuple(tensor.contiguous().numpy() for tensor in fixed)
-        ctx.inputs = (*(tensor.detach().contiguous().numpy() for tensor in (vertices, in_plane_scale)), bound)
+        bound = (binding.faces.numpy(), binding.face_from_gaussian.numpy())
+        v, s, p = (tensor.detach().contiguous().numpy() for tensor in (vertices, in_plane_scale, uv))
         ctx.constants = (*map(np.float32, (*AXIS_1, AXIS_2, binding.normal_scale_m**2)),)
         count = len(in_plane_scale)
         means, covariances = torch.empty((count, 3)), torch.empty((count, 3, 3))
-        place_kernel(*ctx.inputs, ctx.constants, means.numpy(), covariances.numpy())
-        ctx.save_for_backward(vertices, in_plane_scale)
+        ctx.inputs = (v, s, p, bound)
+        place_kernel(v, s, p, bound, ctx.constants, (means.numpy(), covariances.numpy()))
+        ctx.save_for_backward(vertices, in_plane_scale, uv)
         return means, covariances
 
     @staticmethod
-    def backward(ctx: Any, to_means: Tensor, to_covariances: Tensor) -> tuple[Tensor, Tensor, None]:
+    def backward(ctx: Any, to_means: Tensor, to_covariances: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
         from gemel.services.render.cpu_splatmesh import place_gradient_kernel
 
-        vertices, scale = ctx.saved_tensors
-        to_vertices, to_scale = torch.zeros_like(vertices), torch.empty_like(scale)
+        vertices, scale, uv = ctx.saved_tensors
+        results = torch.zeros_like(vertices), torch.empty_like(scale), torch.empty_like(uv)
         slopes = (to_means.contiguous().numpy(), to_covariances.contiguous().numpy())
-        place_gradient_kernel(*ctx.inputs, ctx.constants, slopes, (to_vertices.numpy(), to_scale.numpy()))
-        return to_vertices, to_scale, None
+        v, s, p, bound = ctx.inputs
+        place_gradient_kernel(v, s, p, bound, ctx.constants, slopes, tuple(result.numpy() for result in results))
+        return (*results, None)
 
 
 def gaussians_of(mesh: SplatMesh) -> Gaussians:

@@ -25,6 +25,8 @@ MOST_VIEWS = 24
 COARSE_PX = 2.5
 """Changes over more pixels than this are shading, not marks [px]."""
 
+NARROWEST_PIT = 5
+"""Narrower pits are filled [voxels]."""
 MOST_PINS = 6.0
 """More rays than this do not hold a column any faster."""
 
@@ -35,7 +37,7 @@ class CapSettings:
 
     noise: float = 0.01
     """Standard deviation of grey values that counts as no pattern [0 to 1]."""
-    least_correlation: float = 0.2
+    least_correlation: float = 0.15
     """Agreement up to this counts as chance."""
     colour_cost: float = 1.0
     """For a place that views see in quite different brightness."""
@@ -53,6 +55,8 @@ class CapSettings:
 
 def cap_hull(hull: Field, views: Views, settings: CapSettings = CapSettings()) -> Field:  # noqa: B008 - frozen
     """The hull with every column lowered to the height at which views agree best; nothing is added to it."""
+    from scipy.ndimage import grey_closing
+
     from gemel.stages.reconstruct.cap_kernel import agreement, disagreement, sample, smooth_heights
 
     chosen = np.unique(np.linspace(0, len(views) - 1, min(MOST_VIEWS, len(views))).round().astype(int))
@@ -69,6 +73,8 @@ def cap_hull(hull: Field, views: Views, settings: CapSettings = CapSettings()) -
         + settings.pin_cost * _pins_above(hull, views)
     )
     level = smooth_heights(costs, top, settings.step_cost, settings.jump_cost)
+    # A pit narrower than this was not seen by a patch, whatever the costs say.
+    level = np.minimum(grey_closing(level, NARROWEST_PIT), top).astype(np.float32)
     return replace(hull, values=_lowered(hull, level, top))
 
 

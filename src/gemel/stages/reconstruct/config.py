@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from gemel.errors import ConfigError, choices_text
 from gemel.stages.reconstruct.calibration.config import CalibrationConfig
+from gemel.stages.reconstruct.scene.config import SceneConfig
 
 ROUTES = ("observed", "generated")
 
@@ -44,6 +45,8 @@ class ReconstructConfig:
     """Address of a server that answers a POST of image and mask (PNG) with a .glb."""
     is_gate_strict: bool = True
     """Whether errors that the gate finds stop the stage; if not, they are only reported."""
+    scene: SceneConfig = field(default_factory=SceneConfig)
+    """How robot links, table and background are drawn."""
     renderer: str = "auto"
     """Which back end draws: auto, cpu, cuda or reference."""
 

@@ -42,6 +42,8 @@ class FitConfig:
     colour_step: float = 0.02
     opacity_step: float = 0.02
     scale_step: float = 0.005
+    place_step: float = 0.0
+    """Step of a Gaussian on its face, as a part of the face's edges; 0: Gaussians keep their places."""
     response_step: float = 0.002
     first_scale: float = 0.8
     """Size of the Gaussians relative to their part of the face, at the start."""
@@ -87,17 +89,26 @@ class SplatState:
         self.log_scale = torch.tensor(
             np.stack([first, first], axis=-1), dtype=torch.float32, device=device, requires_grad=True
         )
+        self.uv = self.binding.barycentric[:, 1:].clone().requires_grad_(config.place_step > 0.0)
         self.gains = torch.zeros((camera_count, 3), device=device, requires_grad=True)
         self.offsets = torch.zeros((camera_count, 3), device=device, requires_grad=True)
 
+    def keep_on_faces(self) -> None:
+        """Bring Gaussians that left their face back to its border, in place."""
+        with torch.no_grad():
+            self.uv.clamp_(min=0.0)
+            self.uv.div_(self.uv.sum(dim=1, keepdim=True).clamp_min(1.0))
+
     def groups(self, config: FitConfig) -> list[dict[str, Any]]:
         """Adam's groups, without vertices and rig."""
-        return [
+        groups: list[dict[str, Any]] = [
             {"params": [self.sh], "lr": config.colour_step},
             {"params": [self.opacity_logits], "lr": config.opacity_step},
             {"params": [self.log_scale], "lr": config.scale_step},
+            {"params": [self.uv], "lr": config.place_step},
             {"params": [self.gains, self.offsets], "lr": config.response_step},
         ]
+        return [group for group in groups if group["lr"] > 0.0]
 
 
 def draw(
@@ -110,7 +121,7 @@ def draw(
     dilation_px2: float,
 ) -> tuple[Tensor, Tensor]:
     """Colours (h, w, 3), through the camera's response, and coverage (h, w) of what a target shows of a view."""
-    means, covariances = place(state.vertices, state.binding, state.log_scale.exp())
+    means, covariances = place(state.vertices, state.binding, state.log_scale.exp(), state.uv)
     shift = torch.tensor([0.0, 0.0, target.left, target.top], device=intrinsics.device)
     images = renderer.render(
         RenderRequest(
@@ -167,6 +178,7 @@ def fit_splats(
             clamp(state.vertices)
             state.vertices.grad = None
         adam.step(turn.slowness)
+        state.keep_on_faces()
         rig_adam.step(turn.slowness if turn.fraction >= config.rig_start else 0.0)
         if on_progress is not None and len(history) % 50 == 0:
             on_progress(len(history), total)

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor  # noqa: TID253
 
 from gemel.artifacts.splatmesh import SplatMesh
-from gemel.geometry import SE3, SO3, face_areas, face_normals, icosphere_mesh
+from gemel.geometry import SE3, SO3, face_areas, face_normals, icosphere_mesh, vertex_normals
 from gemel.services.render.renderer import Renderer
 from gemel.stages.reconstruct.cap import CapSettings, cap_hull
 from gemel.stages.reconstruct.fit import FitConfig, OnProgress, SplatState, fit_splats
@@ -34,6 +34,8 @@ class ObjectConfig:
     """Voxels of the hull along the object's longest side."""
     face_count: int = 2000
     """Faces of the mesh, about."""
+    unseen_coarseness: float = 1.0
+    """How much longer edges are where no view sees the surface; more than 1 where most of the hull is invented."""
     start: str = "hull"
     """What the mesh starts from: `hull`, capped, of any topology; or `sphere`, stretched to the hull's box."""
     table_z: float | None = 0.0
@@ -94,7 +96,10 @@ def starting_mesh(views: Views, config: ObjectConfig) -> Mesh:
     T_up_world = SE3.identity() if config.table_z is not None else _upright(views)
     upright = replace(views, Ts_world_camera=T_up_world @ views.Ts_world_camera)
     hull = visual_hull(upright, voxel_count=config.voxel_count, table_z=config.table_z)
-    vertices, faces = even_mesh(cap_hull(hull, upright, config.cap), config.face_count)
+    capped = cap_hull(hull, upright, config.cap)
+    vertices, faces = even_mesh(
+        capped, config.face_count, lambda *mesh: _coarseness(upright, mesh, config.unseen_coarseness)
+    )
     if config.start == "sphere":
         vertices, faces = _ellipsoid(vertices)
     return T_up_world.inverse() @ vertices, faces
@@ -105,6 +110,12 @@ def _ellipsoid(vertices: np.ndarray) -> Mesh:
     sphere, faces = icosphere_mesh(1.0, 3)
     low, high = vertices.min(axis=0), vertices.max(axis=0)
     return 0.5 * (low + high) + 0.5 * (high - low) * sphere, faces
+
+
+def _coarseness(views: Views, mesh: Mesh, unseen: float) -> Float[np.ndarray, " v"]:
+    """Edges may be longer where nobody looks."""
+    sight = look_at_points(views, views.Ts_camera_world, *mesh, mesh[0], vertex_normals(*mesh))
+    return np.where(sight.is_seen.any(axis=0), 1.0, unseen)
 
 
 def _upright(views: Views) -> SE3:
@@ -125,7 +136,8 @@ def starting_state(views: Views, rig: Rig, mesh: Mesh, config: FitConfig, *, dev
         Ts_camera_world = rig.poses()[0].double().cpu().numpy()
     normals, middles = face_normals(vertices, faces), vertices[faces].mean(axis=1)
     of_faces = look_at_points(views, Ts_camera_world, vertices, faces, middles, normals)
-    per_edge = gaussians_per_edge(of_faces.is_seen.any(axis=0), face_areas(vertices, faces), config.gaussian_count)
+    is_seen = np.asarray(of_faces.is_seen.any(axis=0))
+    per_edge = gaussians_per_edge(is_seen, face_areas(vertices, faces), config.gaussian_count)
     face_from_gaussian, barycentric = spread(per_edge)
     points = np.einsum("nk,nkd->nd", barycentric, vertices[faces[face_from_gaussian]])
     sight = look_at_points(views, Ts_camera_world, vertices, faces, points, normals[face_from_gaussian])
@@ -170,13 +182,13 @@ def finished(state: SplatState, views: Views, rig: Rig, config: ObjectConfig) ->
         scale = state.log_scale.exp().cpu().numpy()
         opacity = torch.sigmoid(state.opacity_logits).cpu().numpy()
     faces = state.binding.faces.cpu().numpy()
-    barycentric = state.binding.barycentric.double().cpu().numpy()
+    uv = state.uv.detach().double().cpu().numpy()
     return SplatMesh(
         vertices=vertices,
         faces=faces,
         is_seen=seen_vertices(views, Ts_camera_world, vertices, faces, table_z=config.table_z),
         face_from_gaussian=state.binding.face_from_gaussian.cpu().numpy(),
-        barycentric=barycentric / barycentric.sum(axis=1, keepdims=True),
+        barycentric=np.concatenate([1.0 - uv.sum(axis=1, keepdims=True), uv], axis=1),
         in_plane_scale=scale,
         normal_scale_m=state.binding.normal_scale_m,
         sh=state.sh.detach().cpu().numpy(),

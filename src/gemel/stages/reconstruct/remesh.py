@@ -5,6 +5,8 @@ valences, vertices moved along the surface to the middle of their neighbours and
 Kobbelt 2004, without splits: the start is finer than the goal everywhere).
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -15,24 +17,32 @@ from gemel.stages.reconstruct.hull import Field
 
 Mesh = tuple[Float[np.ndarray, "v 3"], Int[np.ndarray, "f 3"]]
 
+Coarseness = Callable[[Float[np.ndarray, "v 3"], Int[np.ndarray, "f 3"]], Float[np.ndarray, " v"]]
+
 ROUNDS = 8
 BLUR_VOXELS = 0.8
 """Steps of the voxels are smoothed with this standard deviation before the surface is found."""
 
 
-def even_mesh(field: Field, face_count: int) -> Mesh:
-    """Closed mesh of the largest piece of the field's surface with about `face_count` faces."""
+def even_mesh(field: Field, face_count: int, coarseness: Coarseness | None = None) -> Mesh:
+    """Closed mesh of the largest piece of the field's surface with about `face_count` faces.
+
+    `coarseness` says of vertices of a first, fine mesh how much longer than elsewhere edges may be there.
+    """
+    from scipy.spatial import cKDTree
+
     from gemel.stages.reconstruct.remesh_kernel import collapse_short, flip_for_valence
 
     smooth = _smoothed(field)
     vertices, faces = _largest_piece(
         *grid_isosurface_mesh(smooth.values.astype(np.float64), smooth.low, smooth.spacing)
     )
-    edge = float(np.sqrt(face_areas(vertices, faces).sum() / face_count / (np.sqrt(3.0) / 4.0)))
-    # An edge shorter than the start's own cannot be reached by collapsing.
+    fine, factors = cKDTree(vertices), np.ones(len(vertices)) if coarseness is None else coarseness(vertices, faces)
+    wanted = face_areas(vertices, faces) / np.mean(factors[faces], axis=1) ** 2
+    edge = float(np.sqrt(wanted.sum() / face_count / (np.sqrt(3.0) / 4.0)))
     for turn in range(ROUNDS):
         shortest = (0.4 + 0.4 * min(1.0, turn / 3)) * edge
-        collapse_short(vertices, faces, shortest, 4.0 / 3.0 * edge)
+        collapse_short(vertices, faces, factors[fine.query(vertices)[1]], shortest, 4.0 / 3.0 * edge)
         vertices, faces = _compacted(vertices, faces)
         flip_for_valence(vertices, faces, np.bincount(faces.ravel(), minlength=len(vertices)))
         vertices = _onto(smooth, _relaxed(vertices, faces))

@@ -84,16 +84,18 @@ def _keeps_shape(fan, count, corners, vertices, place, ends, longest):  # type: 
 
 
 @numba.njit(cache=True, nogil=True)
-def collapse_short(vertices, faces, shortest, longest):  # type: ignore[no-untyped-def]
+def collapse_short(vertices, faces, coarseness, shortest, longest):  # type: ignore[no-untyped-def]
     """Merge the ends of edges shorter than `shortest` unless that makes edges longer than `longest` or turns faces.
 
+    Both lengths are multiplied by the `coarseness` of the edge's ends (one number per vertex).
     Changes both arrays in place; faces that are gone hold -1. Returns how many edges were collapsed.
     """
     twin = twins(faces, len(vertices))
     corners = faces.ravel()
     length = np.empty(len(corners), np.float64)
     for h in range(len(corners)):
-        length[h] = np.sqrt(np.sum((vertices[corners[_next(h)]] - vertices[corners[h]]) ** 2))
+        a, b = corners[h], corners[_next(h)]
+        length[h] = np.sqrt(np.sum((vertices[b] - vertices[a]) ** 2)) * 2.0 / (coarseness[a] + coarseness[b])
     fan_a, fan_b = np.empty(MOST_NEIGHBOURS, np.int64), np.empty(MOST_NEIGHBOURS, np.int64)
     done = 0
     for h in np.argsort(length):
@@ -102,7 +104,8 @@ def collapse_short(vertices, faces, shortest, longest):  # type: ignore[no-untyp
         if corners[h] < 0:
             continue
         a, b = corners[h], corners[_next(h)]
-        if np.sum((vertices[a] - vertices[b]) ** 2) > shortest**2:
+        here = 0.5 * (coarseness[a] + coarseness[b])
+        if np.sum((vertices[a] - vertices[b]) ** 2) > (here * shortest) ** 2:
             continue
         count_a, count_b = _fan(h, twin, fan_a), _fan(twin[h], twin, fan_b)
         if count_a == 0 or count_b == 0 or count_a + count_b > MOST_NEIGHBOURS or count_a + count_b - 4 < 3:
@@ -117,9 +120,9 @@ def collapse_short(vertices, faces, shortest, longest):  # type: ignore[no-untyp
             continue
         place = 0.5 * (vertices[a] + vertices[b])
         ends = (a, b)
-        if not _keeps_shape(fan_a, count_a, corners, vertices, place, ends, longest):
+        if not _keeps_shape(fan_a, count_a, corners, vertices, place, ends, here * longest):
             continue
-        if not _keeps_shape(fan_b, count_b, corners, vertices, place, ends, longest):
+        if not _keeps_shape(fan_b, count_b, corners, vertices, place, ends, here * longest):
             continue
         _collapse(h, twin, corners, fan_a, count_a)
         vertices[b] = place

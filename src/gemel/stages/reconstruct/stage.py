@@ -23,6 +23,7 @@ from gemel.artifacts.split import FitData
 from gemel.errors import SourceError
 from gemel.geometry import SE3, SO3
 from gemel.services.generate.generator import Generator
+from gemel.services.kinematics.link_meshes import link_meshes
 from gemel.services.render.renderer import Renderer, make_renderer
 from gemel.stages.reconstruct.calibration.calibrate import Calibration
 from gemel.stages.reconstruct.checks.plausible import look_again, look_over
@@ -34,6 +35,7 @@ from gemel.stages.reconstruct.generated.start import generated_start
 from gemel.stages.reconstruct.located import Located, locate_as_given, locate_by_robot, located_at
 from gemel.stages.reconstruct.object_views import LEAST_VIEWS, object_views
 from gemel.stages.reconstruct.observations import MaskOf, Observations, observe
+from gemel.stages.reconstruct.scene.scene import Scene, SceneInfo, reconstruct_scene
 
 if TYPE_CHECKING:
     from gemel.stages.reconstruct.fit import FitConfig
@@ -43,6 +45,8 @@ _ROUND = 0.5
 """Thickness of Gaussians that are not kept flat, in mean edges: as thick as they are wide."""
 _CALIBRATION_PART = 0.35
 """Part of the work that calibration is, on the progress bar."""
+_SCENE_PART = 0.1
+"""Part of the work that robot, table and background are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +59,8 @@ class ReconstructInfo:
     """With cameras and robot as the lab believes them."""
     after: Located
     fitted: dict[str, FittedObject]
+    scene: SceneInfo | None = None
+    """How well everything drawn together explains withheld views; None without a robot, and before it is made."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,17 +113,17 @@ def reconstruct(
     for index, name in enumerate(objects):
 
         def progress(part: float, index: int = index) -> None:
-            on_progress(_CALIBRATION_PART + (1.0 - _CALIBRATION_PART) * (index + part) / len(objects))
+            on_progress(_CALIBRATION_PART + (1.0 - _CALIBRATION_PART - _SCENE_PART) * (index + part) / len(objects))
 
         fitted[name], located, noted = _fit_object(observations, name, located, config, tools, progress)
         findings += noted
-    result = _assembled(fit, observations, located, fitted)
-    findings += judge(fitted, located, observations, is_metric=result.is_metric, rng=rng)
+    findings += judge(fitted, located, observations, is_metric=located.problem is not None, rng=rng)
     info = ReconstructInfo(findings, observations, before, located, fitted)
     on_judged(info)
     if config.is_gate_strict:
         insist(findings)
-    return result, info
+    scene, scene_info = _scene(info, config, robot, tools, lambda part: on_progress(1.0 - _SCENE_PART * (1.0 - part)))
+    return _assembled(fit, observations, located, fitted, scene), replace(info, scene=scene_info)
 
 
 def _locate(
@@ -190,6 +196,24 @@ def _fit_object(
     return FittedObject(mesh, views, info.gains, info.offsets), located, noted
 
 
+def _scene(
+    info: ReconstructInfo, config: ReconstructConfig, robot: Any, tools: _Tools, on_progress: OnProgress
+) -> tuple[Scene, SceneInfo | None]:
+    """What is round the objects."""
+    return reconstruct_scene(
+        info.observations,
+        info.after,
+        link_meshes(robot) if robot is not None else (),
+        config.scene,
+        table_height_m=config.calibration.table_height_m,
+        objects={name: item.mesh for name, item in info.fitted.items()},
+        used=np.unique(np.concatenate([item.views.fitted_rows for item in info.fitted.values()])),
+        renderer=tools.renderer,
+        rng=tools.rng,
+        on_progress=on_progress,
+    )
+
+
 def _fit_config(config: ReconstructConfig) -> "FitConfig":
     """What the fit is told, with parts of it switched off where a comparison asks for it."""
     from gemel.stages.reconstruct.fit import FitConfig
@@ -210,7 +234,7 @@ def _moved(observations: Observations, located: Located, theta: np.ndarray) -> L
 
 
 def _assembled(
-    fit: FitData, observations: Observations, located: Located, fitted: dict[str, FittedObject]
+    fit: FitData, observations: Observations, located: Located, fitted: dict[str, FittedObject], scene: Scene
 ) -> Reconstruction:
     placements = {name: _placement(item.mesh) for name, item in fitted.items()}
     meshes = {
@@ -224,10 +248,10 @@ def _assembled(
     return Reconstruction(
         objects=meshes,
         placements=placements,
-        links={},
-        table=None,
+        links=scene.links,
+        table=scene.table,
         articulated={},
-        background=None,
+        background=scene.background,
         cameras=cameras_of(fit.cameras, observations.cameras, located),
         Ts_world_base=bases,
         joint_offsets=offsets,

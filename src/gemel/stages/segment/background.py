@@ -53,8 +53,8 @@ def from_map(view: View, pose: SE3, table: TableMap) -> Backdrop:
     assert view.model is not None
     points = plane_points(view.model, pose, table.grid.height_m)
     at = np.nan_to_num(table.grid.places(points), nan=-9.0).clip(-9.0, 1e5).astype(np.float32)
-    options = {"borderMode": cv2.BORDER_CONSTANT, "borderValue": (np.nan,) * 4}
-    colour = cv2.remap(table.colour.astype(np.float32), at[..., 0], at[..., 1], cv2.INTER_LINEAR, **options)
+    colour = cv2.remap(table.colour.astype(np.float32), at[..., 0], at[..., 1], cv2.INTER_LINEAR,
+                       borderMode=cv2.BORDER_CONSTANT, borderValue=(np.nan,) * 4)  # fmt: skip
     bare = cv2.remap(table.is_bare.astype(np.float32), at[..., 0], at[..., 1], cv2.INTER_LINEAR)
     known = np.isfinite(colour).all(axis=2) & (bare > 0.9)
     colour = np.nan_to_num(colour)
@@ -87,7 +87,7 @@ def view_gain(
 
 
 def background_log_likelihood(image: np.ndarray, backdrop: Backdrop) -> Float[np.ndarray, "h w"]:
-    """Log probability of each pixel (per colour bin) as background, lit or in shadow; far below `UNIFORM` where unknown."""
+    """Log probability of each pixel's colour bin as background, lit or in shadow; very low where unknown."""
     colour, seen = backdrop.colour, image.astype(np.float64)
     slope = sum(np.hypot(*np.gradient(colour[..., c])) for c in range(3)) / 3.0
     sigma = np.hypot(_NOISE, _SLOPE_PX * slope)
@@ -100,13 +100,12 @@ def background_log_likelihood(image: np.ndarray, backdrop: Backdrop) -> Float[np
     return np.where(backdrop.is_known, log_p, 10.0 * UNIFORM)
 
 
-def camera_median(views: list[View], hidden: list[Bool[np.ndarray, "h w"]]) -> Backdrop:
+def camera_median(views: list[View], hidden: list[Bool[np.ndarray, "_ _"]]) -> Backdrop:
     """The median over the views of a camera that stands still, where at least a few of them see past the robot."""
     from gemel.stages.segment.table_map import median_known
 
-    stack = np.stack([
-        np.where(mask[..., None], np.nan, view.image.astype(np.float32)) for view, mask in zip(views, hidden, strict=True)
-    ])  # fmt: skip
+    pairs = zip(views, hidden, strict=True)
+    stack = np.stack([np.where(mask[..., None], np.nan, view.image.astype(np.float32)) for view, mask in pairs])
     count = np.isfinite(stack[..., 0]).sum(axis=0)
     colour = median_known(stack)
     return Backdrop(np.nan_to_num(colour), (count >= max(3, len(views) // 10)) & np.isfinite(colour[..., 0]))

@@ -25,7 +25,7 @@ _WINDOW_CELLS = 6
 
 
 def bare_table(
-    placed: list[Placed], table: TableMap, blocked: list[Bool[np.ndarray, "h w"]], object_colours: Colours,
+    placed: list[Placed], table: TableMap, blocked: list[Bool[np.ndarray, "_ _"]], object_colours: Colours,
     table_colours: Colours,
 ) -> tuple[TableMap, Bool[np.ndarray, "row column"]]:  # fmt: skip
     """The map from the views where they are not blocked, and the cells on which something always stands."""
@@ -58,7 +58,7 @@ def _window(table: TableMap) -> tuple[TableGrid, tuple[slice, slice], Bool[np.nd
     rows, columns = np.flatnonzero(near.any(axis=1)), np.flatnonzero(near.any(axis=0))
     if not len(rows):
         rows = columns = np.array([0, 1])
-    grid, y, x = table.grid, slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
+    grid, y, x = table.grid, slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
     part = TableGrid(
         grid.x0_m + x.start * grid.cell_m, grid.y0_m + y.start * grid.cell_m, grid.cell_m,
         (y.stop - y.start, x.stop - x.start), grid.height_m,

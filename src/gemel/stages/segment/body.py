@@ -1,4 +1,4 @@
-"""The object's body in space while it stands still, carved from the masks of many views, and what it tells each view."""
+"""The object's body in space while it stands still: carved from many views, and what it tells each of them."""
 
 from dataclasses import dataclass, replace
 
@@ -40,7 +40,7 @@ class Body:
         return np.where(outline > 0.5, _INSIDE, np.where(grown(some, 1), _RIM, outside))
 
 
-def carve(placed: list[Placed], odds: list[Float[np.ndarray, "h w"]], around: Body) -> Body:
+def carve(placed: list[Placed], odds: list[Float[np.ndarray, "_ _"]], around: Body) -> Body:
     """What of the space around a first body the views leave, each with its log odds of object per pixel."""
     margin = 2.0 * around.voxel_m
     low, high = around.points.min(axis=0) - margin, around.points.max(axis=0) + margin
@@ -60,7 +60,7 @@ def carve(placed: list[Placed], odds: list[Float[np.ndarray, "h w"]], around: Bo
     return Body(centres[kept], value[kept], box.voxel_m)
 
 
-def fitted_shifts(placed: list[Placed], odds: list[Float[np.ndarray, "h w"]], body: Body) -> dict[str, tuple[int, int]]:
+def fitted_shifts(placed: list[Placed], odds: list[Float[np.ndarray, "_ _"]], body: Body) -> dict[str, tuple[int, int]]:
     """For each standing camera, the whole pixels by which the body's outline has to move to fit its views best."""
     total: dict[str, np.ndarray] = {}
     for p, o in zip(placed, odds, strict=True):

@@ -17,8 +17,8 @@ _RGB_FROM_WORD = {
 
 
 def chosen_thing(
-    things: list[Float[np.ndarray, "n 3"]], voxel_m: float, keys: list[Placed],
-    prompted: list[tuple[Placed, Bool[np.ndarray, "h w"]]], text: str,
+    things: list[Float[np.ndarray, "_ 3"]], voxel_m: float, keys: list[Placed],
+    prompted: list[tuple[Placed, Bool[np.ndarray, "_ _"]]], text: str,
 ) -> Float[np.ndarray, "n 3"] | None:  # fmt: skip
     """One of the things (best first), or None when there is none or no thing lies where the prompt points."""
     if not things:
@@ -36,7 +36,7 @@ def chosen_thing(
 
 
 def _overlap(
-    thing: Float[np.ndarray, "n 3"], voxel_m: float, prompted: list[tuple[Placed, Bool[np.ndarray, "h w"]]]
+    thing: Float[np.ndarray, "n 3"], voxel_m: float, prompted: list[tuple[Placed, Bool[np.ndarray, "_ _"]]]
 ) -> float:
     """Mean over prompts of how much of the prompted region the thing covers."""
     shares = []

@@ -7,9 +7,9 @@ from gemel.stages.segment.guess import Guess
 
 _NEIGHBOURS = 2
 _AREA_FOLD = 1.7
-"""An area this many times that of its neighbours (or one over it) costs a factor e of confidence."""
+"""An area this many times that of its neighbours (or one over it) in the next frame costs a factor e of confidence."""
 _JUMP = 0.08
-"""A centre this part of the image's width away from where its neighbours put it costs a factor e."""
+"""A centre this part of the image's width away from where its neighbours put it in the next frame costs a factor e."""
 
 
 def with_neighbours(guesses: list[Guess], steps: list[int]) -> Float[np.ndarray, " frame"]:
@@ -27,9 +27,10 @@ def with_neighbours(guesses: list[Guess], steps: list[int]) -> Float[np.ndarray,
         if area[i] == 0 or not seen:
             agreed[i] = 0.2 if area[i] == 0 and not _leaves(guesses, near) else 1.0
             continue
-        fold = abs(np.log(area[i] / np.median(area[seen]))) / np.log(_AREA_FOLD)
+        gap = min(abs(steps[j] - steps[i]) for j in seen)  # the farther apart, the more may change
+        fold = abs(np.log(area[i] / np.median(area[seen]))) / (gap * np.log(_AREA_FOLD))
         between = np.array([np.interp(steps[i], np.array(steps)[seen], centre[seen, k]) for k in (0, 1)])
-        jump = float(np.linalg.norm(centre[i] - between)) / (_JUMP * width)
+        jump = float(np.linalg.norm(centre[i] - between)) / (gap * _JUMP * width)
         agreed[i] = np.exp(-max(fold - 0.5, 0.0) - max(jump - 0.5, 0.0))
     return own * agreed
 

@@ -22,6 +22,11 @@ class PointPrompt:
     def __post_init__(self) -> None:
         _check_numbers("xy", self.xy, 2, self.step)
 
+    @property
+    def frame(self) -> tuple[str, str, int]:
+        """Episode, camera and step."""
+        return self.episode, self.camera, self.step
+
 
 @dataclass(frozen=True)
 class BoxPrompt:
@@ -40,6 +45,11 @@ class BoxPrompt:
                 f"box = {list(self.box)} is empty.",
                 remedy="give left, top, right, bottom with left < right, top < bottom",
             )
+
+    @property
+    def frame(self) -> tuple[str, str, int]:
+        """Episode, camera and step."""
+        return self.episode, self.camera, self.step
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ _NOT_TABLE = 4.0
 """How much less likely than any colour a pixel must be as table to be surely something else (log)."""
 
 
-def find_things(placed: list[Placed], table: TableMap) -> tuple[VoxelBox, list[Float[np.ndarray, "n 3"]]]:
+def find_things(placed: list[Placed], table: TableMap) -> tuple[VoxelBox, list[Float[np.ndarray, "_ 3"]]]:
     """Candidates, best first: the voxel centres of each connected thing; and the box that they were looked for in."""
     from scipy.ndimage import label
 

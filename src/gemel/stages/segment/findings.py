@@ -21,7 +21,7 @@ def not_found(name: str) -> Finding:
 def track_findings(track: MaskTrack, shares: np.ndarray, min_confidence: float, *, is_scan: bool) -> list[Finding]:
     """Findings about one camera's masks; `shares` is the part of each image that its mask covers."""
     found = []
-    where = {"episode": track.episode, "stream": track.camera}
+    episode, stream = track.episode, track.camera
     flagged = np.flatnonzero(track.confidence < min_confidence)
     if len(flagged):
         steps = ", ".join(str(track.steps[i]) for i in flagged[:6]) + (" ..." if len(flagged) > 6 else "")
@@ -30,13 +30,14 @@ def track_findings(track: MaskTrack, shares: np.ndarray, min_confidence: float, 
                     f"{len(flagged)} of {len(track.steps)} masks of {track.object!r} are unsure or disagree with their "
                     f"neighbours (steps {steps}); later stages leave them out.",
                     "correct one of them with `gemel prompt DIR`; the correction is propagated",
-                    value=float(len(flagged)), **where)
+                    value=float(len(flagged)), episode=episode, stream=stream)
         )  # fmt: skip
     if (shares > _FULL).any():
         found.append(
             Finding("mask-full", Severity.WARNING,
                     f"{int((shares > _FULL).sum())} masks of {track.object!r} cover (nearly) the whole image.",
-                    "point at the object with `gemel prompt DIR`, or check the masks that you gave", **where)
+                    "point at the object with `gemel prompt DIR`, or check the masks that you gave",
+                    episode=episode, stream=stream)
         )  # fmt: skip
     empty = float((shares == 0).mean())
     if is_scan and _EMPTY_PART < empty < 1.0:
@@ -45,6 +46,6 @@ def track_findings(track: MaskTrack, shares: np.ndarray, min_confidence: float, 
                     f"{empty:.0%} of the masks of {track.object!r} in a scan are empty: the camera hardly sees it, or "
                     "it was not recognised.",
                     "check that cameras are not swapped and images not mirrored, or point at the object with "
-                    "`gemel prompt DIR`", value=empty, **where)
+                    "`gemel prompt DIR`", value=empty, episode=episode, stream=stream)
         )  # fmt: skip
     return found

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool
@@ -29,10 +29,11 @@ class Wanted:
 
     name: str
     prompt: ObjectPrompt
-    painted: Mapping[FrameKey, Bool[np.ndarray, "h w"]]
+    painted: Mapping[FrameKey, Bool[np.ndarray, "_ _"]]
     """Corrected masks at the size of their views."""
 
 
+@runtime_checkable
 class Segmenter(Protocol):
     """Masks of one object in all views, in their order."""
 

@@ -32,7 +32,7 @@ def box_around(low: Float[np.ndarray, "3"], high: Float[np.ndarray, "3"], max_vo
 
 
 def voxel_votes(
-    points: Float[np.ndarray, "n 3"], placed: list[Placed], evidence: list[Float[np.ndarray, "h w"]]
+    points: Float[np.ndarray, "n 3"], placed: list[Placed], evidence: list[Float[np.ndarray, "_ _"]]
 ) -> Float[np.ndarray, "n view"]:
     """What each view says about each point: its evidence there (NaN where it does not see it)."""
     votes = np.full((len(points), len(placed)), np.nan, dtype=np.float32)

@@ -24,7 +24,7 @@ from gemel.stages.segment.placed import Placed, grown, shrunk
 from gemel.stages.segment.smooth import smoothed_odds
 from gemel.stages.segment.table_map import plane_points
 
-_ROUNDS = 4
+_ROUNDS = 3
 _STANDS = 1.0
 """Log odds of object where the table behind a pixel was never seen bare."""
 _REGION_PX = 7
@@ -72,7 +72,7 @@ def learn_object(placed: list[Placed], table: TableMap, first: Body) -> Learnt:
     return Learnt(looks, table, stands, body, shifts)
 
 
-def learn_from_regions(placed: list[Placed], regions: list[Bool[np.ndarray, "h w"]]) -> Looks:
+def learn_from_regions(placed: list[Placed], regions: list[Bool[np.ndarray, "_ _"]]) -> Looks:
     """Colours from regions that hold the object in single views, where nothing is known about space."""
     return _first_looks(placed, regions)
 
@@ -101,7 +101,7 @@ def _data_odds(
     return odds
 
 
-def _first_looks(placed: list[Placed], regions: list[Bool[np.ndarray, "h w"]]) -> Looks:
+def _first_looks(placed: list[Placed], regions: list[Bool[np.ndarray, "_ _"]]) -> Looks:
     rings = [
         grown(r, _RING_PX) & ~grown(r, _REGION_PX - 1) & ~p.near_robot for p, r in zip(placed, regions, strict=True)
     ]
@@ -110,7 +110,7 @@ def _first_looks(placed: list[Placed], regions: list[Bool[np.ndarray, "h w"]]) -
     return _from_pixels(placed, inner, rings, robot, _FIRST_DEPTH_PX)
 
 
-def _looks(placed: list[Placed], masks: list[Bool[np.ndarray, "h w"]], body: Body, robot: Colours) -> Looks:
+def _looks(placed: list[Placed], masks: list[Bool[np.ndarray, "_ _"]], body: Body, robot: Colours) -> Looks:
     outlines = [body.outline(p) for p in placed]
     inner = [m & ~p.near_robot & grown(o > 0.0, 1) for p, m, o in zip(placed, masks, outlines, strict=True)]
     rings = [
@@ -121,7 +121,7 @@ def _looks(placed: list[Placed], masks: list[Bool[np.ndarray, "h w"]], body: Bod
 
 
 def _from_pixels(
-    placed: list[Placed], inner: list[Bool[np.ndarray, "h w"]], rings: list[Bool[np.ndarray, "h w"]], robot: Colours,
+    placed: list[Placed], inner: list[Bool[np.ndarray, "_ _"]], rings: list[Bool[np.ndarray, "_ _"]], robot: Colours,
     depth_px: float,
 ) -> Looks:  # fmt: skip
     """Colours of what is inside, less those of the ring around it."""

@@ -45,7 +45,7 @@ def _distance(mask: Bool[np.ndarray, "h w"]) -> Float[np.ndarray, "h w"]:
 
 def _local_mean(
     seen: Float[np.ndarray, "h w 3"], where: Bool[np.ndarray, "h w"]
-) -> tuple[Float[np.ndarray, "h w 3"], Bool[np.ndarray, "h w"]]:
+) -> tuple[Float[np.ndarray, "h w 3"], Bool[np.ndarray, "_ _"]]:
     import cv2
 
     weight = cv2.GaussianBlur(where.astype(np.float32), (0, 0), _REACH_PX)

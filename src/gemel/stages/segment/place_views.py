@@ -84,7 +84,7 @@ def standing_pixels(
 
 
 def _fixed_correction(
-    views: list[View], moving: list[View], states: list[Corrected], hidden: list[Bool[np.ndarray, "h w"]],
+    views: list[View], moving: list[View], states: list[Corrected], hidden: list[Bool[np.ndarray, "_ _"]],
     grid: TableGrid, rough: Bool[np.ndarray, "row column"],
 ) -> np.ndarray:  # fmt: skip
     """The mounting of a standing camera: its median image against the map that the moving cameras made."""

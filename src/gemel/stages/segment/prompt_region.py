@@ -13,14 +13,14 @@ _FIRST_RADIUS = 0.12
 
 def prompted_regions(
     views: list[View], wanted: Wanted, full_width: dict[str, int]
-) -> dict[int, Bool[np.ndarray, "h w"]]:
+) -> dict[int, Bool[np.ndarray, "_ _"]]:
     """For each view with a prompt, by its place: the object's region, by GrabCut (Rother and others 2004)."""
     regions = {}
     for i, view in enumerate(views):
         scale = view.size[1] / full_width[view.camera]
         painted = wanted.painted.get(key_of(view))
-        points = [p for p in wanted.prompt.points if (p.episode, p.camera, p.step) == key_of(view)]
-        boxes = [b for b in wanted.prompt.boxes if (b.episode, b.camera, b.step) == key_of(view)]
+        points = [p for p in wanted.prompt.points if p.frame == key_of(view)]
+        boxes = [b for b in wanted.prompt.boxes if b.frame == key_of(view)]
         if painted is not None:
             regions[i] = painted
         elif any(p.is_object for p in points) or boxes:

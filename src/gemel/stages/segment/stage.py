@@ -12,28 +12,34 @@ Memory: all frames at working size, 60 kB each at 160 x 120, 230 kB at 320 x 240
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from jaxtyping import Bool
 
 from gemel.artifacts.blob import Blobs
+from gemel.artifacts.camera import WORLD
+from gemel.artifacts.capture import EpisodeKind
 from gemel.artifacts.episode import Frames
 from gemel.artifacts.finding import Finding
 from gemel.artifacts.segmentation import MaskTrack, Segmentation
 from gemel.artifacts.split import FitData
 from gemel.errors import ConfigError, choices_text
 from gemel.geometry.bitmask import pack_masks
+from gemel.stages.segment.backends.choose import MaskFile, make_segmenter
 from gemel.stages.segment.build_views import Shot, build_views, choose_shots
 from gemel.stages.segment.confidence import with_neighbours
 from gemel.stages.segment.config import ObjectPrompt, SegmentConfig
 from gemel.stages.segment.findings import not_found, track_findings
-from gemel.stages.segment.guess import FrameKey, Guess, Segmenter, Wanted
+from gemel.stages.segment.guess import FrameKey, Guess, Wanted
 from gemel.stages.segment.robot_shape import RobotShape
 from gemel.stages.segment.view import View
 
 OnProgress = Callable[[float], None]
-Painted = Mapping[str, Mapping[FrameKey, Bool[np.ndarray, "h w"]]]
+Painted = Mapping[str, Mapping[FrameKey, Bool[np.ndarray, "_ _"]]]
 """Masks that a person painted, by object and frame, at the size of the images."""
+WantedIn = tuple[str, ObjectPrompt, set[str]]
+"""An object's name, its prompt and the episodes in which it is looked for."""
 VERSION = "1"
 
 
@@ -51,34 +57,59 @@ def segment(
     frames: Frames,
     blobs: Blobs,
     robot: RobotShape | None,
-    segmenter: Segmenter,
+    model: str = "",
+    mask_file: MaskFile = lambda name, key: None,
     painted: Painted | None = None,
     on_progress: OnProgress = lambda fraction: None,
 ) -> tuple[Segmentation, SegmentInfo]:
-    """Masks of every object in every chosen frame."""
-    wanted = _wanted(fit, config)
+    """Masks of every object in every chosen frame.
+
+    `model` is where the segmenter's weights are; `mask_file` hands out the user's own masks.
+    """
+    segmenter = make_segmenter(config, fit, frames, model=model, mask_file=mask_file)
+    asked = _wanted(fit, config)
+    wanted = [w for w in asked if can_be_found(fit, config, w, painted or {})]
+    findings = [not_found(name) for name, _, _ in asked if name not in {name for name, _, _ in wanted}]
+    if not wanted:
+        return _result(config, []), SegmentInfo(tuple(findings))
     shots = choose_shots(fit, config)
     shots += [shot for shot in _prompted_shots(fit, config, painted or {}) if shot not in set(shots)]
     views = build_views(shots, fit, frames, robot, working_width=config.working_width,
                         on_progress=lambda f: on_progress(0.3 * f))  # fmt: skip
     tracks: list[MaskTrack] = []
-    findings: list[Finding] = []
     for n, (name, prompt, episodes) in enumerate(wanted):
         of = [view for view in views if view.episode in episodes]
         brushed = _at_view_size((painted or {}).get(name, {}), of)
-        guesses = segmenter(
-            of, Wanted(name, prompt, brushed), lambda f, n=n: on_progress(0.3 + 0.7 * (n + f) / len(wanted))
-        )  # type: ignore[misc]
+        part = partial(_part_done, on_progress, n, len(wanted))
+        guesses = segmenter(of, Wanted(name, prompt, brushed), part)
         if not any(guess.mask.any() for guess in guesses):
             findings.append(not_found(name))
         for track, more in _tracks(name, prompt, of, guesses, fit, config, blobs):
             tracks.append(track)
             findings += more
-    settings = {"min_confidence": config.min_confidence}
-    return Segmentation(tuple(tracks), f"{config.backend} {VERSION}", settings), SegmentInfo(tuple(findings))
+    return _result(config, tracks), SegmentInfo(tuple(findings))
 
 
-def _wanted(fit: FitData, config: SegmentConfig) -> list[tuple[str, ObjectPrompt, set[str]]]:
+def _result(config: SegmentConfig, tracks: list[MaskTrack]) -> Segmentation:
+    return Segmentation(tuple(tracks), f"{config.backend} {VERSION}", {"min_confidence": config.min_confidence})
+
+
+def can_be_found(fit: FitData, config: SegmentConfig, wanted: WantedIn, painted: Painted) -> bool:
+    """Whether it is worth reading any frame: something points at the object, or a moving camera scans the table."""
+    name, prompt, episodes = wanted
+    if config.backend != "classical" or prompt.points or prompt.boxes or painted.get(name):
+        return True
+    moving = {c.name for c in fit.cameras if c.is_calibrated and (c.parent != WORLD or c.has_pose_per_frame)}
+    scans = [r for r in (*fit.calibration, *fit.validation) if r.kind is EpisodeKind.SCAN and r.id in episodes]
+    return any(stream.camera in moving for record in scans for stream in record.streams)
+
+
+def _part_done(on_progress: OnProgress, done: int, total: int, fraction: float) -> None:
+    """Progress of one object among several, after the frames were read."""
+    on_progress(0.3 + 0.7 * (done + fraction) / total)
+
+
+def _wanted(fit: FitData, config: SegmentConfig) -> list[WantedIn]:
     """Objects with their prompts and the episodes in which they are looked for."""
     records = [*fit.calibration, *fit.validation]
     everywhere = {record.id for record in records}
@@ -94,7 +125,8 @@ def _wanted(fit: FitData, config: SegmentConfig) -> list[tuple[str, ObjectPrompt
 
 def _prompted_shots(fit: FitData, config: SegmentConfig, painted: Painted) -> list[Shot]:
     """Frames that somebody pointed at or painted; each has to exist and must not be held out."""
-    asked = [(p.episode, p.camera, p.step) for o in config.objects.values() for p in (*o.points, *o.boxes)]
+    asked = [p.frame for o in config.objects.values() for p in o.points]
+    asked += [b.frame for o in config.objects.values() for b in o.boxes]
     asked += [key for frames in painted.values() for key in frames]
     records = {record.id: record for record in (*fit.calibration, *fit.validation)}
     for episode, camera, step in asked:
@@ -115,8 +147,8 @@ def _prompted_shots(fit: FitData, config: SegmentConfig, painted: Painted) -> li
 
 
 def _at_view_size(
-    painted: Mapping[FrameKey, Bool[np.ndarray, "h w"]], views: list[View]
-) -> dict[FrameKey, Bool[np.ndarray, "h w"]]:
+    painted: Mapping[FrameKey, Bool[np.ndarray, "_ _"]], views: list[View]
+) -> dict[FrameKey, Bool[np.ndarray, "_ _"]]:
     size = {(v.episode, v.camera, v.step): v.size for v in views}
     return {key: resized_mask(mask, size[key]) for key, mask in painted.items() if key in size}
 

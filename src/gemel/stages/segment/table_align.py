@@ -2,8 +2,9 @@
 
 Gauss-Newton from blurred to sharp. What is wrong with a mounted camera is mostly the same in all of its views: how it
 is mounted, offsets of the joints that carry it, its delay. These are fitted first, then each view gets a small
-correction of its own. All stay near the guess by their standard deviations, so a plain table leaves the guesses alone. Residuals are differences of band-passed log brightness, which exposure, vignetting and slow changes of
-light do not touch; Tukey's weights ignore what does not lie in the plane.
+correction of its own. All stay near the guess by their standard deviations, so a plain table leaves the guesses alone.
+Residuals are differences of band-passed log brightness, which exposure, vignetting and slow changes of light do not
+touch; Tukey's weights ignore what does not lie in the plane.
 """
 
 from dataclasses import dataclass
@@ -71,7 +72,7 @@ def table_feature(image: np.ndarray, blur_px: float) -> Float[np.ndarray, "h w"]
 
 
 def align_to_table(
-    views: list[View], grid: TableGrid, hidden: list[Bool[np.ndarray, "h w"]], start: list[Corrected] | None = None
+    views: list[View], grid: TableGrid, hidden: list[Bool[np.ndarray, "_ _"]], start: list[Corrected] | None = None
 ) -> list[Corrected]:
     """Corrections with which the views agree on the table."""
     states = start or [Corrected(np.zeros(6 + view.drifts.shape[1]), np.zeros(6)) for view in views]
@@ -88,8 +89,8 @@ def align_to_table(
 
 
 def map_layers(
-    features: list[Float[np.ndarray, "h w"]], views: list[View], states: list[Corrected], grid: TableGrid,
-    hidden: list[Bool[np.ndarray, "h w"]],
+    features: list[Float[np.ndarray, "_ _"]], views: list[View], states: list[Corrected], grid: TableGrid,
+    hidden: list[Bool[np.ndarray, "_ _"]],
 ) -> Float[np.ndarray, "row column 3"]:  # fmt: skip
     """The map of the feature and its derivatives along x and y [1/m]; NaN where unknown."""
     poses = [state.pose(view) for view, state in zip(views, states, strict=True)]

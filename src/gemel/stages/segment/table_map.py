@@ -79,11 +79,11 @@ def _seen(view: View, height_m: float) -> Float[np.ndarray, "h w 2"] | None:
 
 
 def sample_views(
-    layers: list[Float[np.ndarray, "h w *c"]],
+    layers: list[Float[np.ndarray, "_ _ ..."]],
     views: list[View],
     poses: list[SE3],
     grid: TableGrid,
-    hidden: list[Bool[np.ndarray, "h w"]],
+    hidden: list[Bool[np.ndarray, "_ _"]],
 ) -> Float[np.ndarray, "view row column *c"]:
     """Each view's layer seen at the grid's cells; NaN outside the image and where the view is hidden."""
     import cv2

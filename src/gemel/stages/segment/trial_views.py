@@ -39,8 +39,8 @@ def instants(placed: list[Placed]) -> Iterator[list[int]]:
 
 
 def agreeing_parts(
-    placed: list[Placed], masks: list[Bool[np.ndarray, "h w"]], box: VoxelBox, centres: Float[np.ndarray, "n 3"]
-) -> list[Bool[np.ndarray, "h w"]]:
+    placed: list[Placed], masks: list[Bool[np.ndarray, "_ _"]], box: VoxelBox, centres: Float[np.ndarray, "n 3"]
+) -> list[Bool[np.ndarray, "_ _"]]:
     """The connected parts of each mask that lie where all cameras see object; all parts when too few cameras see it."""
     usable = [i for i, p in enumerate(placed) if p.pose is not None]
     count = np.zeros(len(centres), dtype=np.int64)

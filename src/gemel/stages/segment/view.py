@@ -31,8 +31,8 @@ class View:
     translation_sigma_m: float = 0.01
     """How sure the pose is, along each axis [m]."""
     drifts: Float[np.ndarray, "6 k"] = field(default_factory=lambda: np.zeros((6, 0)))
-    """How the camera moves in its own frame (shift [m], turn [rad]) per unit of each thing that is unknown for the whole
-    log, such as a joint's offset or the camera's delay."""
+    """How the camera moves in its own frame (shift [m], turn [rad]) per unit of each thing that is unknown for the
+    whole log, such as a joint's offset or the camera's delay."""
     drift_sigmas: Float[np.ndarray, " k"] = field(default_factory=lambda: np.zeros(0))
     """Standard deviations of those unknowns [rad or m, s]."""
     robot: Bool[np.ndarray, "h w"] | None = None

@@ -103,8 +103,8 @@ class ClassicalSegmenter:
     def _learn_prompts(self, views: list[View], regions: dict[int, np.ndarray], wanted: Wanted) -> _Known:
         if not regions:
             raise ConfigError(
-                f"Nothing says which pixels are {wanted.name!r}: no scan with calibrated cameras shows it on the table, "
-                "and it has no point, box or painted mask in a frame that is segmented.",
+                f"Nothing says which pixels are {wanted.name!r}: no scan with calibrated cameras shows it on the "
+                "table, and it has no point, box or painted mask in a frame that is segmented.",
                 remedy="point at it with `gemel prompt DIR`, or record a scan and give the cameras in twin.toml",
             )
         placed = [Placed(views[i], None) for i in regions]

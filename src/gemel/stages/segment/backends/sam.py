@@ -70,11 +70,11 @@ class SamSegmenter:
         for place, view in enumerate(views):
             scale = np.array([self._image_size / self._full_width[view.camera]] * 2)
             scale[1] = self._image_size / (view.size[0] * self._full_width[view.camera] / view.size[1])
-            here = [b for b in wanted.prompt.boxes if (b.episode, b.camera, b.step) == key_of(view)]
+            here = [b for b in wanted.prompt.boxes if b.frame == key_of(view)]
             points = [np.reshape(b.box, (2, 2)) * scale for b in here[:1]]
             labels = [*_BOX_LABELS] if here else []
             for p in wanted.prompt.points:
-                if (p.episode, p.camera, p.step) == key_of(view):
+                if p.frame == key_of(view):
                     points.append(np.reshape(p.xy, (1, 2)) * scale)
                     labels.append(int(p.is_object))
             if key_of(view) in wanted.painted:

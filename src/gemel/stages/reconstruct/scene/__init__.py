@@ -1,0 +1,1 @@
+"""What stands around the objects: robot links, table and background."""
