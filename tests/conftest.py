@@ -21,9 +21,11 @@ _CHECKED_ROOMS = (
     "gemel.store",
     "gemel.services.formats",
     "gemel.services.engine",
+    "gemel.services.generate",
     "gemel.services.policy",
     "gemel.services.tasks",
     *_STAGES,
+    "gemel.outputs",
     "gemel.worlds",
 )
 assert not any(name.startswith("gemel.") for name in sys.modules), "gemel was imported before the checks were set up"

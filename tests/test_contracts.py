@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[1]
         ("stages/ingest/clock.py", "from gemel.artifacts.held_out import HeldOutData", "held-out"),
         ("stages/split/groups.py", "from gemel.stages.ingest.clock import episode_clock", "Stages are independent"),
         ("services/formats/video.py", "from gemel.worlds.waving_arm import WavingArm", "Truth must not leak"),
+        ("outputs/pictures/sheet.py", "from gemel.stages.ingest.clock import episode_clock", "Rooms are layered"),
         ("geometry/so3.py", "from gemel.store.address import short", "Rooms are layered"),
     ],
 )

@@ -9,10 +9,14 @@ from gemel.artifacts.finding import Finding
 from gemel.artifacts.reconstruction import Reconstruction
 from gemel.artifacts.segmentation import Segmentation
 from gemel.artifacts.split import FitData, Split
+from gemel.outputs.pictures.sheet import Picture
+from gemel.outputs.pictures.write import write_pictures
 from gemel.project import Project
+from gemel.reconstruct_pictures import reconstruct_pictures
 from gemel.running import OnProgress, Reporter, Run, Stage, StageResult, StageStatus, names_of, run_stages, status_of
 from gemel.services.formats.mask_tracks import MaskReader
 from gemel.services.formats.robot_model import compile_stored_robot
+from gemel.services.generate.generator import Generator, GeneratorFile, make_generator
 from gemel.stages.ingest.stage import ingest
 from gemel.stages.reconstruct.stage import reconstruct
 from gemel.stages.segment.stage import segment
@@ -101,8 +105,36 @@ def _make_reconstruction(run: Run, key: str, on_progress: OnProgress) -> tuple[R
         robot=compile_stored_robot(capture.robot, run.store) if capture.robot is not None else None,
         rng=np.random.default_rng([run.project.settings.seed, 3]),
         on_progress=on_progress,
+        generator=_generator(run),
+        on_judged=lambda info: show(run, "reconstruct", reconstruct_pictures(info)),
     )
     return result, info.findings
+
+
+def _generator(run: Run) -> Generator | None:
+    """Who makes models of objects, if the project wants generated ones."""
+    config = run.project.settings.reconstruct
+    if config.route != "generated":
+        return None
+    return make_generator(
+        config.generated_file, config.generated_command, config.generated_server, folder=run.project.folder
+    )
+
+
+def _reconstruct_sources(run: Run) -> dict[str, str]:
+    """Generated models that are files here, one for each object."""
+    generator = _generator(run)
+    if not isinstance(generator, GeneratorFile):
+        return {}
+    folder, pattern = generator.path.parent, generator.path.name.replace("{object}", "*")
+    paths = sorted(folder.glob(pattern)) if folder.exists() else []
+    hashes = run.store.hash_files(paths)
+    return {"models": hash_json([[path.name, hashes[path]] for path in paths])}
+
+
+def show(run: Run, stage: str, pictures: dict[str, Picture]) -> None:
+    """Put a stage's pictures where people look for them: `pictures/STAGE/` in the project folder."""
+    write_pictures(run.project.folder / "pictures" / stage, pictures)
 
 
 STAGES = (
@@ -112,8 +144,8 @@ STAGES = (
           lambda run: run.project.settings.split, _make_split, _put_in_force),
     Stage("segment", "gemel.stages.segment.stage", ("ingest", "split"), _segment_sources,
           lambda run: run.project.segment_config(), _make_segmentation),
-    Stage("reconstruct", "gemel.stages.reconstruct.stage", ("ingest", "split", "segment"), lambda run: {},
-          lambda run: run.project.settings.reconstruct, _make_reconstruction),
+    Stage("reconstruct", "gemel.stages.reconstruct.stage", ("ingest", "split", "segment"),
+          _reconstruct_sources, lambda run: run.project.settings.reconstruct, _make_reconstruction),
 )  # fmt: skip
 STAGE_NAMES = names_of(STAGES)
 

@@ -66,10 +66,14 @@ def reconstruct_object(
     *,
     renderer: Renderer,
     rng: np.random.Generator,
+    start: Mesh | None = None,
     on_progress: OnProgress | None = None,
 ) -> tuple[SplatMesh, ObjectFitInfo]:
-    """SplatMesh of the object in the world frame; the rig's unknowns are changed in place."""
-    mesh = starting_mesh(views, config)
+    """SplatMesh of the object in the world frame; the rig's unknowns are changed in place.
+
+    `start` is a closed mesh in the world to begin with; without one it is made from the outlines.
+    """
+    mesh = starting_mesh(views, config) if start is None else start
     state = starting_state(views, rig, mesh, config.fit, device="cuda" if renderer.name == "cuda" else "cpu")
     clamp = table_clamp(state, config.table_z)
     losses = fit_splats(state, views, rig, config.fit, renderer=renderer, clamp=clamp, rng=rng, on_progress=on_progress)

@@ -37,14 +37,15 @@ def object_views(
     robots: "list[Bool[np.ndarray, 'h w']]",
     *,
     fixed_views: int,
+    least: int = LEAST_VIEWS,
 ) -> ObjectViews:
     """Views with a mask of the object; every eighth of a moving camera is withheld, to judge the fit by."""
     masks = observations.masks[name]
     rows = [v for v in range(len(observations)) if _is_usable(masks[v], robots[v])]
     rows = _of_one_size(observations, _thinned(observations, rows, robots, masks, fixed_views))
-    if len(rows) < LEAST_VIEWS:
+    if len(rows) < least:
         raise SourceError(
-            f"Object {name!r} is seen in {len(rows)} usable views; at least {LEAST_VIEWS} are needed.",
+            f"Object {name!r} is seen in {len(rows)} usable views; at least {least} are needed.",
             remedy="look at its masks (`gemel prompt`), or record a scan that goes round it",
         )
     moving = [v for v in rows if _is_moving(observations, v)]

@@ -26,8 +26,8 @@ class Sight:
 
     @property
     def is_seen_enough(self) -> Bool[np.ndarray, " n"]:
-        """Whether at least `FEWEST_VIEWS` views see the point."""
-        return np.asarray(self.is_seen.sum(axis=0) >= FEWEST_VIEWS)
+        """Whether at least `FEWEST_VIEWS` views see the point, or the only view if there is but one."""
+        return np.asarray(self.is_seen.sum(axis=0) >= min(FEWEST_VIEWS, len(self.is_seen)))
 
     def median_colours(self) -> Float[np.ndarray, "n 3"]:
         """Median over the views that see each point; the median of all others for points that none sees."""

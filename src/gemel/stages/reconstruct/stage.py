@@ -6,7 +6,7 @@ Does not own: masks (segment), motion (track), physical parameters (identify).
 Inputs: `FitData` read through `Frames`, masks, and the robot's model if there is one. Objects rest during a scan.
 Output: a `Reconstruction`. With a robot, its base is the frame, its links are the ruler; without one, the given cameras
 are both. What no view saw is closed plausibly and marked as invented.
-Judged by: the gate (gate.py), on views that were withheld; `gemel bench reconstruct` and `calibrate` against truth.
+Judged by: the gate (checks/ before the fit, gate/ after it); `gemel bench reconstruct` and `calibrate` against truth.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,14 +22,18 @@ from gemel.artifacts.splatmesh import SplatMesh
 from gemel.artifacts.split import FitData
 from gemel.errors import SourceError
 from gemel.geometry import SE3, SO3
+from gemel.services.generate.generator import Generator
 from gemel.services.kinematics.link_meshes import link_meshes
 from gemel.services.render.renderer import Renderer, make_renderer
 from gemel.stages.reconstruct.calibration.calibrate import Calibration
+from gemel.stages.reconstruct.checks.plausible import look_again, look_over
 from gemel.stages.reconstruct.config import ReconstructConfig
 from gemel.stages.reconstruct.fitted_object import FittedObject
 from gemel.stages.reconstruct.found import cameras_of, joint_columns
+from gemel.stages.reconstruct.gate.judge import has_errors, insist, judge
+from gemel.stages.reconstruct.generated.start import generated_start
 from gemel.stages.reconstruct.located import Located, locate_as_given, locate_by_robot, located_at
-from gemel.stages.reconstruct.object_views import object_views
+from gemel.stages.reconstruct.object_views import LEAST_VIEWS, object_views
 from gemel.stages.reconstruct.observations import MaskOf, Observations, observe
 from gemel.stages.reconstruct.scene.scene import Scene, SceneInfo, reconstruct_scene
 
@@ -55,8 +59,17 @@ class ReconstructInfo:
     """With cameras and robot as the lab believes them."""
     after: Located
     fitted: dict[str, FittedObject]
-    scene: SceneInfo | None
-    """How well everything drawn together explains withheld views; None without a robot."""
+    scene: SceneInfo | None = None
+    """How well everything drawn together explains withheld views; None without a robot, and before it is made."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Tools:
+    """What every object's fit uses."""
+
+    renderer: Renderer
+    generator: Generator | None
+    rng: np.random.Generator
 
 
 def reconstruct(
@@ -68,9 +81,15 @@ def reconstruct(
     frames: Frames,
     robot: Any,
     rng: np.random.Generator,
+    generator: Generator | None = None,
     on_progress: OnProgress = lambda fraction: None,
+    on_judged: Callable[[ReconstructInfo], None] = lambda info: None,
 ) -> tuple[Reconstruction, ReconstructInfo]:
-    """Shapes, looks and calibration; `robot` is the compiled robot model (`mujoco.MjModel`) or None."""
+    """Shapes, looks and calibration; `robot` is the compiled robot model (`mujoco.MjModel`) or None.
+
+    With a `generator`, objects start from its models instead of from their outlines, and one view of each is enough.
+    `on_judged` is told what there is to look at before the gate stops at errors: then it is needed most.
+    """
     if not objects:
         raise SourceError("No object was segmented.", remedy="prompt for one with `gemel prompt`, or in twin.toml")
     calibration = config.calibration
@@ -82,47 +101,52 @@ def reconstruct(
         moving_views=calibration.moving_views,
         fixed_views=calibration.fixed_views,
     )
-    before, located = _locate(observations, fit, config, robot, lambda part: on_progress(_CALIBRATION_PART * part))
-    renderer = make_renderer(config.renderer)
+    tools = _Tools(make_renderer(config.renderer), generator, rng)
+    before, located, findings = _locate(
+        observations, fit, config, robot, lambda part: on_progress(_CALIBRATION_PART * part),
+        needs_overlap=generator is None,
+    )  # fmt: skip
+    if has_errors(findings) and config.is_gate_strict:
+        on_judged(ReconstructInfo(findings, observations, before, located, {}))
+        insist(findings)
     fitted: dict[str, FittedObject] = {}
     for index, name in enumerate(objects):
 
         def progress(part: float, index: int = index) -> None:
             on_progress(_CALIBRATION_PART + (1.0 - _CALIBRATION_PART - _SCENE_PART) * (index + part) / len(objects))
 
-        fitted[name], located = _fit_object(observations, name, located, config, renderer, rng, progress)
-    scene, scene_info = reconstruct_scene(
-        observations,
-        located,
-        link_meshes(robot) if robot is not None else (),
-        config.scene,
-        table_height_m=calibration.table_height_m,
-        objects={name: item.mesh for name, item in fitted.items()},
-        used=np.unique(np.concatenate([item.views.fitted_rows for item in fitted.values()])),
-        renderer=renderer,
-        rng=rng,
-        on_progress=lambda part: on_progress(1.0 - _SCENE_PART * (1.0 - part)),
-    )
-    result = _assembled(fit, observations, located, fitted, scene)
-    return result, ReconstructInfo((), observations, before, located, fitted, scene_info)
+        fitted[name], located, noted = _fit_object(observations, name, located, config, tools, progress)
+        findings += noted
+    findings += judge(fitted, located, observations, is_metric=located.problem is not None, rng=rng)
+    info = ReconstructInfo(findings, observations, before, located, fitted)
+    on_judged(info)
+    if config.is_gate_strict:
+        insist(findings)
+    scene, scene_info = _scene(info, config, robot, tools, lambda part: on_progress(1.0 - _SCENE_PART * (1.0 - part)))
+    return _assembled(fit, observations, located, fitted, scene), replace(info, scene=scene_info)
 
 
 def _locate(
-    observations: Observations, fit: FitData, config: ReconstructConfig, robot: Any, on_progress: OnProgress
-) -> tuple[Located, Located]:
-    """Poses before and after calibration."""
+    observations: Observations, fit: FitData, config: ReconstructConfig, robot: Any, on_progress: OnProgress,
+    *, needs_overlap: bool,
+) -> tuple[Located, Located, tuple[Finding, ...]]:  # fmt: skip
+    """Poses before and after calibration, and what is wrong with the log."""
     if robot is None:
-        given = locate_as_given(observations)
-        return given, given
-    before = locate_by_robot(
-        observations, fit.joints, robot, config.calibration, is_calibrated=False, on_progress=on_progress
-    )
-    if not config.is_calibrated:
-        return before, before
-    after = locate_by_robot(
-        observations, fit.joints, robot, config.calibration, is_calibrated=True, on_progress=on_progress
-    )
-    return before, after
+        before = locate_as_given(observations)
+    else:
+        before = locate_by_robot(
+            observations, fit.joints, robot, config.calibration, is_calibrated=False, on_progress=on_progress
+        )
+    table_height_m = config.calibration.table_height_m
+    findings = look_over(observations, before, table_height_m=table_height_m, needs_overlap=needs_overlap)
+    if has_errors(findings) and config.is_gate_strict:
+        return before, before, findings
+    after = before
+    if robot is not None and config.is_calibrated:
+        after = locate_by_robot(
+            observations, fit.joints, robot, config.calibration, is_calibrated=True, on_progress=on_progress
+        )
+    return before, after, (*findings, *look_again(observations, after, table_height_m=table_height_m))
 
 
 def _fit_object(
@@ -130,20 +154,19 @@ def _fit_object(
     name: str,
     located: Located,
     config: ReconstructConfig,
-    renderer: Renderer,
-    rng: np.random.Generator,
+    tools: _Tools,
     on_progress: OnProgress,
-) -> tuple[FittedObject, Located]:
-    """One object, and the poses as its looks correct them."""
+) -> tuple[FittedObject, Located, tuple[Finding, ...]]:
+    """One object, the poses as its looks correct them, and what has to be said about it."""
     from gemel.stages.reconstruct.calibrated_rig import CalibratedRig
     from gemel.stages.reconstruct.object_fit import ObjectConfig, reconstruct_object
     from gemel.stages.reconstruct.rig import FreeRig, Rig
 
     views = object_views(
         observations, name, located.Ts_world_camera, located.intrinsics, list(located.robots),
-        fixed_views=config.fixed_views,
+        fixed_views=config.fixed_views, least=LEAST_VIEWS if tools.generator is None else 1,
     )  # fmt: skip
-    device = "cuda" if renderer.name == "cuda" else "cpu"
+    device = "cuda" if tools.renderer.name == "cuda" else "cpu"
     rig: Rig
     if located.calibration is not None and config.is_refined:
         rows = views.fitted_rows
@@ -157,13 +180,38 @@ def _fit_object(
         start=config.start,
         fit=_fit_config(config),
     )
+    start = None
+    if tools.generator is not None:
+        start = generated_start(
+            name, tools.generator, views.fitted, table_z=object_config.table_z, voxel_count=config.voxels,
+            face_count=config.faces, rng=tools.rng,
+        )  # fmt: skip
     mesh, info = reconstruct_object(
-        views.fitted, rig, object_config, renderer=renderer, rng=rng,
-        on_progress=lambda done, total: on_progress(done / total),
+        views.fitted, rig, object_config, renderer=tools.renderer, rng=tools.rng,
+        start=None if start is None else start.mesh, on_progress=lambda done, total: on_progress(done / total),
     )  # fmt: skip
     if isinstance(rig, CalibratedRig):
         located = _moved(observations, located, rig.theta())
-    return FittedObject(mesh, views, info.gains, info.offsets), located
+    noted = () if start is None else start.findings(name, len(views.fitted))
+    return FittedObject(mesh, views, info.gains, info.offsets), located, noted
+
+
+def _scene(
+    info: ReconstructInfo, config: ReconstructConfig, robot: Any, tools: _Tools, on_progress: OnProgress
+) -> tuple[Scene, SceneInfo | None]:
+    """What is round the objects."""
+    return reconstruct_scene(
+        info.observations,
+        info.after,
+        link_meshes(robot) if robot is not None else (),
+        config.scene,
+        table_height_m=config.calibration.table_height_m,
+        objects={name: item.mesh for name, item in info.fitted.items()},
+        used=np.unique(np.concatenate([item.views.fitted_rows for item in info.fitted.values()])),
+        renderer=tools.renderer,
+        rng=tools.rng,
+        on_progress=on_progress,
+    )
 
 
 def _fit_config(config: ReconstructConfig) -> "FitConfig":
