@@ -18,7 +18,7 @@ from gemel.services.formats.mask_tracks import MaskReader
 from gemel.services.formats.robot_model import compile_stored_robot
 from gemel.services.generate.generator import Generator, GeneratorFile, make_generator
 from gemel.stages.ingest.stage import ingest
-from gemel.stages.reconstruct.stage import reconstruct
+from gemel.stages.reconstruct.stage import nothing_to_reconstruct, reconstruct
 from gemel.stages.segment.stage import segment
 from gemel.stages.split.stage import split
 from gemel.store.address import hash_json
@@ -96,8 +96,11 @@ def _make_segmentation(run: Run, key: str, on_progress: OnProgress) -> tuple[Seg
 def _make_reconstruction(run: Run, key: str, on_progress: OnProgress) -> tuple[Reconstruction, tuple[Finding, ...]]:
     capture = run.get("ingest", Capture)
     masks = MaskReader(run.get("segment", Segmentation), run.store)
+    fit = FitData.of(capture, run.get("split", Split))
+    if not masks.objects:
+        return nothing_to_reconstruct(fit)
     result, info = reconstruct(
-        FitData.of(capture, run.get("split", Split)),
+        fit,
         run.project.settings.reconstruct,
         objects=masks.objects,
         mask_of=masks,

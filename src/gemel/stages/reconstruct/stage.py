@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gemel.artifacts.episode import Frames
-from gemel.artifacts.finding import Finding
+from gemel.artifacts.finding import Finding, Severity
 from gemel.artifacts.reconstruction import Reconstruction
 from gemel.artifacts.splatmesh import SplatMesh
 from gemel.artifacts.split import FitData
@@ -124,6 +124,23 @@ def reconstruct(
         insist(findings)
     scene, scene_info = _scene(info, config, robot, tools, lambda part: on_progress(1.0 - _SCENE_PART * (1.0 - part)))
     return _assembled(fit, observations, located, fitted, scene), replace(info, scene=scene_info)
+
+
+def nothing_to_reconstruct(fit: FitData) -> tuple[Reconstruction, tuple[Finding, ...]]:
+    """What is known when no object was segmented: the cameras as they were given."""
+    finding = Finding(
+        code="nothing-to-reconstruct",
+        severity=Severity.WARNING,
+        message="No object was segmented, so nothing was reconstructed and no camera was corrected.",
+        remedy="point at an object with `gemel prompt`, or record a scan with calibrated cameras",
+    )
+    count = len(fit.joints)
+    empty = Reconstruction(
+        objects={}, placements={}, links={}, table=None, articulated={}, background=None, cameras=fit.cameras,
+        Ts_world_base=SE3.identity(0), joint_offsets=np.zeros(count), joint_offset_sigmas=np.full(count, np.inf),
+        joint_plays=np.zeros(count), is_metric=False,
+    )  # fmt: skip
+    return empty, (finding,)
 
 
 def _locate(
