@@ -25,7 +25,7 @@ _CHECKED_ROOMS = (
     "gemel.services.policy",
     "gemel.services.tasks",
     *_STAGES,
-    "gemel.outputs",
+    "gemel.outputs.pictures",
     "gemel.worlds",
 )
 assert not any(name.startswith("gemel.") for name in sys.modules), "gemel was imported before the checks were set up"

@@ -36,6 +36,8 @@ class Run:
 
             folder = write_segment_pictures(project, capture=addresses["ingest"], segmentation=addresses["segment"])
             console().print(f"Masks over frames: {folder}")
+        if any(result.name == "reconstruct" and not result.is_cached for result in results):
+            console().print(f"Robot, objects and views: {project.folder / 'pictures' / 'reconstruct'}")
         console().print(f"Artifacts are in {project.store_folder}. Next: gemel audit {self.folder}")
         return 0
 
