@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gemel.benchmarks.recorded import OBJECTS, Scan, record_scans, taken_in
+from gemel.benchmarks.recorded import OBJECTS, Scan, keep_to_two_cores, record_scans, taken_in
 from gemel.benchmarks.true_poses import TruePoses, gauge, pose_error
 from gemel.geometry import SE3
 from gemel.services.engine import LocalEngine
@@ -49,6 +49,7 @@ def bench_calibrate(
 
 
 def _measure(job: _Job) -> Row:
+    keep_to_two_cores()
     with taken_in(Path(job.folder) / job.scan.name, seed=job.seed) as taken:
         assert taken.masks is not None
         config = ReconstructConfig().calibration

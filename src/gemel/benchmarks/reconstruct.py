@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gemel.artifacts.finding import Severity
-from gemel.benchmarks.recorded import OBJECTS, Scan, Taken, record_scans, taken_in
+from gemel.benchmarks.recorded import OBJECTS, Scan, Taken, keep_to_two_cores, record_scans, taken_in
 from gemel.benchmarks.surface_error import aligned, surface_error
 from gemel.benchmarks.true_poses import TruePoses, gauge, pose_error
 from gemel.services.engine import LocalEngine
@@ -41,7 +41,7 @@ VARIANTS = {
 class _Job:
     scan: Scan
     folder: str
-    variant: str
+    variants: tuple[str, ...]
     seed: int
 
 
@@ -50,37 +50,45 @@ def bench_reconstruct(
 ) -> tuple[dict[str, float], list[Row]]:
     """Medians over objects and seeds; `workers` captures side by side (two cores each)."""
     jobs = _jobs(quick, seed, data, seeds)
-    record_scans(list(dict.fromkeys(job.scan for job in jobs)), data)
+    record_scans([job.scan for job in jobs], data)
     if workers == 1:
-        rows = [_measure(job) for job in jobs]
+        groups = [_measure(job) for job in jobs]
     else:
-        rows = LocalEngine().map(_measure, jobs, workers=workers)
+        groups = LocalEngine().map(_measure, jobs, workers=workers)
+    rows = [row for group in groups for row in group]
     return _figures(rows), rows
 
 
 def _jobs(quick: bool, seed: int, data: Path, seeds: int) -> list[_Job]:
+    """One for each recording; those of the first seed are reconstructed in every variant, and take longest."""
     if quick:
-        return [_Job(Scan("cube", 100 + seed, (96, 72)), str(data), "full", seed)]
-    numbers = [100 + seed + k for k in range(seeds)]
-    main = [Scan(name, number) for name in OBJECTS for number in numbers]
-    clean = [Scan(name, numbers[0], has_sensor=False) for name in OBJECTS]
-    large = [Scan(name, numbers[0], (320, 240)) for name in OBJECTS]
-    plain = [Scan(name, numbers[0], has_plain_table=True) for name in OBJECTS]
-    jobs = [_Job(scan, str(data), "full", seed) for scan in (*main, *clean, *large, *plain)]
-    first = [scan for scan in main if scan.seed == numbers[0]]
-    return jobs + [_Job(scan, str(data), variant, seed) for variant in list(VARIANTS)[1:] for scan in first]
+        return [_Job(Scan("cube", 100 + seed, (96, 72)), str(data), ("full",), seed)]
+    first = 100 + seed
+    every = [Scan(name, first) for name in OBJECTS]
+    large = [Scan(name, first, (320, 240)) for name in OBJECTS]
+    other = [Scan(name, first + k) for name in OBJECTS for k in range(1, seeds)]
+    other += [Scan(name, first, has_sensor=False) for name in OBJECTS]
+    other += [Scan(name, first, has_plain_table=True) for name in OBJECTS]
+    jobs = [_Job(scan, str(data), tuple(VARIANTS), seed) for scan in every]
+    return jobs + [_Job(scan, str(data), ("full",), seed) for scan in (*large, *other)]
 
 
-def _measure(job: _Job) -> Row:
+def _measure(job: _Job) -> list[Row]:
+    keep_to_two_cores()
     with taken_in(Path(job.folder) / job.scan.name, seed=job.seed) as taken:
-        row: Row = {
-            "object": job.scan.object, "world": job.scan.seed, "size": f"{job.scan.size[0]}x{job.scan.size[1]}",
-            "sensor": job.scan.has_sensor, "plain_table": job.scan.has_plain_table, "variant": job.variant,
-        }  # fmt: skip
-        try:
-            return {**row, **measure_taken(taken, VARIANTS[job.variant], seed=job.seed)}
-        except Exception as error:  # a capture that fails is a result, and must not take the others with it
-            return {**row, "failed": f"{type(error).__name__}: {str(error)[:160]}"}
+        return [_measure_variant(job, variant, taken) for variant in job.variants]
+
+
+def _measure_variant(job: _Job, variant: str, taken: Taken) -> Row:
+    scan = job.scan
+    row: Row = {
+        "object": scan.object, "world": scan.seed, "size": f"{scan.size[0]}x{scan.size[1]}",
+        "sensor": scan.has_sensor, "plain_table": scan.has_plain_table, "variant": variant,
+    }  # fmt: skip
+    try:
+        return {**row, **measure_taken(taken, VARIANTS[variant], seed=job.seed)}
+    except Exception as error:  # a capture that fails is a result, and must not take the others with it
+        return {**row, "failed": f"{type(error).__name__}: {str(error)[:160]}"}
 
 
 def measure_taken(taken: Taken, config: ReconstructConfig, *, seed: int) -> Row:
