@@ -30,7 +30,6 @@ FULL = ReconstructConfig(is_gate_strict=False)
 VARIANTS = {
     "full": FULL,
     "proprio-only": replace(FULL, is_calibrated=False, is_refined=False),
-    "calibrated, not refined": replace(FULL, is_refined=False),
     "sphere start": replace(FULL, start="sphere"),
     "no Laplacian": replace(FULL, is_smooth=False),
     "no normal clamp": replace(FULL, is_flat=False),

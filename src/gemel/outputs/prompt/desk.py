@@ -1,7 +1,7 @@
 """What the prompt page needs from the rest of Gemel."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, UInt8
@@ -20,6 +20,7 @@ class Clicks:
     """Left, top, right and bottom edge [px]."""
 
 
+@runtime_checkable
 class Desk(Protocol):
     """Frames to show and places to keep what the person says."""
 
