@@ -25,8 +25,8 @@ from gemel.stages.reconstruct.stage import ReconstructInfo, reconstruct
 Row = dict[str, object]
 DATA = Path("out/scans")
 """Where recordings are kept between runs."""
-FULL = ReconstructConfig(is_gate_strict=False)
-"""The default, except that what the gate finds is counted and does not stop the measurement."""
+FULL = ReconstructConfig(is_gate_strict=False, renderer="cpu")
+"""The default on a CPU, except that what the gate finds is counted and does not stop the measurement."""
 VARIANTS = {
     "full": FULL,
     "proprio-only": replace(FULL, is_calibrated=False, is_refined=False),
@@ -45,10 +45,15 @@ class _Job:
 
 
 def bench_reconstruct(
-    *, quick: bool, seed: int, data: Path = DATA, seeds: int = 3, workers: int = 1
+    *, quick: bool, seed: int, data: Path = DATA, seeds: int = 3, workers: int = 1, variants: str = "all"
 ) -> tuple[dict[str, float], list[Row]]:
-    """Medians over objects and seeds; `workers` captures side by side (two cores each)."""
+    """Medians over objects and seeds; `workers` captures side by side (two cores each).
+
+    With `variants` "full" nothing is compared: only the default method on the default recordings.
+    """
     jobs = _jobs(quick, seed, data, seeds)
+    if variants == "full":
+        jobs = [replace(job, variants=("full",)) for job in jobs if job.scan == Scan(job.scan.object, job.scan.seed)]
     record_scans([job.scan for job in jobs], data)
     if workers == 1:
         groups = [_measure(job) for job in jobs]

@@ -39,6 +39,8 @@ class Bench:
     """Size of the images, WIDTHxHEIGHT (views)."""
     seeds: int | None = None
     """Number of worlds (calibrate), or of worlds for each object (reconstruct)."""
+    variants: str | None = None
+    """`all` with every comparison, or `full` for the default method alone (reconstruct)."""
     workers: int | None = None
     """Captures side by side (calibrate, reconstruct)."""
 
@@ -66,7 +68,7 @@ class Bench:
         """What was given beyond name, seed and --quick; refused where the benchmark has no use for it."""
         from gemel.errors import ConfigError
 
-        names = ("data", "withhold_every", "backend", "gaussians", "size", "seeds", "workers")
+        names = ("data", "withhold_every", "backend", "gaussians", "size", "seeds", "variants", "workers")
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         unknown = [name for name in given if name not in inspect.signature(benchmark).parameters]
         if unknown:
