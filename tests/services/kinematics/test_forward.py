@@ -66,7 +66,7 @@ def test_link_poses_are_mujocos(name: str) -> None:
         np.testing.assert_allclose(poses[:, :3, :3].reshape(-1, 9), data.xmat[1:], atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["push arm", "two arms", "odd"])
+@pytest.mark.parametrize("name", ["push arm", pytest.param("two arms", marks=pytest.mark.slow), "odd"])
 def test_gradients_reach_values_offsets_and_bases(name: str) -> None:
     """torch's gradient check passes for all three inputs together."""
     kinematics, rng = ForwardKinematics(kinematic_tree(MODELS[name])), np.random.default_rng(1)
