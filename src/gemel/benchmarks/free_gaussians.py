@@ -1,7 +1,7 @@
 """What the SplatMesh is measured against: as many Gaussians, bound to nothing, from the same start.
 
-On the CPU all of them start on the mesh's surface. With CUDA a quarter of them does, and gsplat's own strategy grows
-them to the same number (Kerbl et al. 2023). Losses, views and schedule are the SplatMesh's.
+All of them start on the mesh's surface, on every back end. Losses, views and schedule are the SplatMesh's. gsplat's own
+strategy of growing and pruning (Kerbl et al. 2023) is not run yet.
 """
 
 from collections.abc import Callable
