@@ -17,7 +17,6 @@ from gemel.running import OnProgress, Reporter, Run, Stage, StageResult, StageSt
 from gemel.services.formats.mask_tracks import MaskReader
 from gemel.services.formats.robot_model import compile_stored_robot
 from gemel.services.generate.generator import Generator, GeneratorFile, make_generator
-from gemel.services.render.torch_threads import one_torch_thread
 from gemel.stages.ingest.stage import ingest
 from gemel.stages.reconstruct.stage import nothing_to_reconstruct, reconstruct
 from gemel.stages.segment.stage import segment
@@ -100,19 +99,18 @@ def _make_reconstruction(run: Run, key: str, on_progress: OnProgress) -> tuple[R
     fit = FitData.of(capture, run.get("split", Split))
     if not masks.objects:
         return nothing_to_reconstruct(fit)
-    with one_torch_thread():
-        result, info = reconstruct(
-            fit,
-            run.project.settings.reconstruct,
-            objects=masks.objects,
-            mask_of=masks,
-            frames=run.frames(capture, "reconstruct", key),
-            robot=compile_stored_robot(capture.robot, run.store) if capture.robot is not None else None,
-            rng=np.random.default_rng([run.project.settings.seed, 3]),
-            on_progress=on_progress,
-            generator=_generator(run),
-            on_judged=lambda info: show(run, "reconstruct", reconstruct_pictures(info)),
-        )
+    result, info = reconstruct(
+        fit,
+        run.project.settings.reconstruct,
+        objects=masks.objects,
+        mask_of=masks,
+        frames=run.frames(capture, "reconstruct", key),
+        robot=compile_stored_robot(capture.robot, run.store) if capture.robot is not None else None,
+        rng=np.random.default_rng([run.project.settings.seed, 3]),
+        on_progress=on_progress,
+        generator=_generator(run),
+        on_judged=lambda info: show(run, "reconstruct", reconstruct_pictures(info)),
+    )
     return result, info.findings
 
 

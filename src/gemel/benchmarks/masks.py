@@ -1,12 +1,12 @@
 """`gemel bench masks`: overlap of the segment stage's masks with the true ones, per recording and camera."""
 
 import tempfile
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from gemel.benchmarks.recorded import Silent
 from gemel.benchmarks.true_masks import TrueMasks
 from gemel.errors import ConfigError
 from gemel.geometry.bitmask import unpack_masks
@@ -60,7 +60,7 @@ def measure_masks(recording: Path, *, every_n_steps: int, seed: int) -> tuple[li
         (folder / "twin.toml").write_text(
             f'seed = {seed}\n[capture]\nsource = "{recording.resolve()}"\n[segment]\nevery_n_steps = {every_n_steps}\n'
         )
-        results = run_project(open_project(folder), _Silent(), last="segment")
+        results = run_project(open_project(folder), Silent(), last="segment")
         return compare(folder, results[-1].address, recording), results[-1].duration_s
 
 
@@ -95,15 +95,3 @@ def _summary(values: np.ndarray) -> dict[str, float]:
     if not len(values):
         return {"iou_median": 0.0, "iou_p10": 0.0}
     return {"iou_median": float(np.median(values)), "iou_p10": float(np.quantile(values, 0.1))}
-
-
-class _Silent:
-    """A reporter that says nothing."""
-
-    @contextmanager
-    def stage(self, name: str) -> Any:
-        """Progress that goes nowhere."""
-        yield lambda fraction: None
-
-    def done(self, result: Any) -> None:
-        """Nothing to show."""

@@ -97,9 +97,6 @@ def _measure_variant(job: _Job, variant: str, taken: Taken) -> Row:
 
 def measure_taken(taken: Taken, config: ReconstructConfig, *, seed: int) -> Row:
     """Reconstruct one recording and compare with the truth."""
-    import torch
-
-    torch.set_num_threads(1)
     assert taken.masks is not None
     name = taken.masks.objects[0]
     started = time.perf_counter()

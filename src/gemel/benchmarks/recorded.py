@@ -89,7 +89,7 @@ def taken_in(recording: Path, *, seed: int, last: str = "segment") -> Iterator[T
 
     with tempfile.TemporaryDirectory(prefix="gemel-bench-") as scratch:
         project = Project(Path(scratch), Settings(CaptureSettings(str(recording.resolve())), seed=seed))
-        results = run_project(project, _Silent(), last=last)
+        results = run_project(project, Silent(), last=last)
         store = Store.open(project.store_folder)
         try:
             run = Run(project, store, {result.name: result.address for result in results})
@@ -118,7 +118,7 @@ def keep_to_two_cores() -> None:
         os.sched_setaffinity(0, cores[first : first + 2])
 
 
-class _Silent:
+class Silent:
     """A reporter that says nothing."""
 
     @contextmanager

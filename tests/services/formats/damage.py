@@ -53,7 +53,7 @@ def said(log: Path) -> str:
     return "\n".join(f"[{f.code}] {f.place}: {f.message} -> {f.remedy}" for f in findings)
 
 
-def refused(log: Path, code: int, *patterns: str) -> None:
+def assert_refused(log: Path, code: int, *patterns: str) -> None:
     """`gemel inspect` ends with `code`; it and ingest say all of `patterns`; the store stays whole."""
     got, shown = inspect_log(log)
     spoken = said(log)

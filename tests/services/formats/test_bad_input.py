@@ -10,7 +10,7 @@ import pytest
 
 from gemel.cli import main
 from services.formats.coded_frames import write_coded_video
-from services.formats.damage import DATA, EPISODES, INFO, edit_json, edit_table, refused, with_column
+from services.formats.damage import DATA, EPISODES, INFO, assert_refused, edit_json, edit_table, with_column
 from services.formats.mutations import VIDEO, ingest_log, inspect_log
 
 
@@ -18,28 +18,30 @@ def test_truncated_parquet(log: Path) -> None:
     """Names the table, says that it is damaged, and to copy it again."""
     data = (log / DATA).read_bytes()
     (log / DATA).write_bytes(data[: len(data) // 2])
-    refused(log, 1, rf"\[unreadable-table\] episode 0-3: The table .*{DATA} cannot be read", "copy it again")
+    assert_refused(log, 1, rf"\[unreadable-table\] episode 0-3: The table .*{DATA} cannot be read", "copy it again")
 
 
 def test_truncated_episode_list(log: Path) -> None:
     """Without the list nothing can be read: exit code 2."""
     data = (log / EPISODES).read_bytes()
     (log / EPISODES).write_bytes(data[:-100])
-    refused(log, 2, rf"The table .*{EPISODES} cannot be read", "copy it again")
+    assert_refused(log, 2, rf"The table .*{EPISODES} cannot be read", "copy it again")
 
 
 def test_truncated_mp4(log: Path) -> None:
     """Names the video, the episodes that need it and the camera."""
     path = log / VIDEO.format("front")
     path.write_bytes(path.read_bytes()[:-200])
-    refused(log, 1, r"\[unreadable-video\] episode 0-3 · front: The video .*file-000.mp4", "cut off", "copy it again")
+    assert_refused(
+        log, 1, r"\[unreadable-video\] episode 0-3 · front: The video .*file-000.mp4", "cut off", "copy it again"
+    )
 
 
 def test_video_shorter_than_its_table(log: Path) -> None:
     """Says when the video ends, when the episode needs it, and from which moment frames are missing."""
     write_coded_video(log / VIDEO.format("wrist"), np.arange(30) / 10.0, fps=10.0)
     edit_json(log / INFO, lambda t: t["features"]["observation.images.wrist"].update(shape=[48, 64, 3]))
-    refused(
+    assert_refused(
         log, 1,
         r"\[video-too-short\] episode 2 · wrist · 0.50 s: The last frame of .* is at 2.90 s; episode 2 needs .* 3.50 s",
         r"\[video-too-short\] episode 3", r"\[video-frames-missing\] .*30 frames for 48 rows", "copy both again",
@@ -50,13 +52,13 @@ def test_video_one_frame_short(log: Path) -> None:
     """One missing frame at the end is enough."""
     write_coded_video(log / VIDEO.format("wrist"), np.arange(47) / 10.0, fps=10.0)
     edit_json(log / INFO, lambda t: t["features"]["observation.images.wrist"].update(shape=[48, 64, 3]))
-    refused(log, 1, r"\[video-too-short\] episode 3 · wrist · 1.00 s")
+    assert_refused(log, 1, r"\[video-too-short\] episode 3 · wrist · 1.00 s")
 
 
 def test_video_of_another_size(log: Path) -> None:
     """Intrinsics depend on the size, so a video that differs from info.json is refused."""
     write_coded_video(log / VIDEO.format("wrist"), np.arange(48) / 10.0, fps=10.0)
-    refused(log, 1, r"\[video-size\] wrist: .*file-000.mp4 is 64x48; meta/info.json says 96x72")
+    assert_refused(log, 1, r"\[video-size\] wrist: .*file-000.mp4 is 64x48; meta/info.json says 96x72")
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, None])
@@ -70,49 +72,51 @@ def test_numbers_that_are_not_finite(name: str, value: float | None, log: Path) 
 
     edit_table(log / DATA, with_column(name, damage))
     what = "shoulder.pos" if value is None else "elbow.pos"
-    refused(log, 1, rf"episode 1\s.*{what}", "not-finite", "first in\\s.*row", "made-up")
+    assert_refused(log, 1, rf"episode 1\s.*{what}", "not-finite", "first in\\s.*row", "made-up")
 
 
 def test_a_missing_data_file(log: Path) -> None:
     """Names the file and the episodes that were in it."""
     (log / DATA).unlink()
-    refused(log, 1, rf"\[unreadable-table\] episode 0-3: The table .*{DATA} is missing", "copy it back")
+    assert_refused(log, 1, rf"\[unreadable-table\] episode 0-3: The table .*{DATA} is missing", "copy it back")
 
 
 def test_a_missing_video(log: Path) -> None:
     """Names the file, the camera and the episodes."""
     (log / VIDEO.format("front")).unlink()
-    refused(log, 1, r"\[unreadable-video\] episode 0-3 · front: The video .* is missing", "copy it back")
+    assert_refused(log, 1, r"\[unreadable-video\] episode 0-3 · front: The video .* is missing", "copy it back")
 
 
 def test_an_episode_without_rows(log: Path) -> None:
     """The list names an episode that the data lack."""
     edit_table(log / DATA, lambda table: table.slice(0, 36))
-    refused(log, 1, r"\[missing-episode\] episode 3: Episode 3 is listed in meta/episodes but has no rows in .*parquet")
+    assert_refused(
+        log, 1, r"\[missing-episode\] episode 3: Episode 3 is listed in meta/episodes but has no rows in .*parquet"
+    )
 
 
 def test_rows_without_an_episode(log: Path) -> None:
     """The data hold an episode that the list lacks."""
     edit_table(log / EPISODES, lambda table: table.slice(0, 3))
-    refused(log, 1, r"\[unlisted-episode\] episode 3: .*holds rows of episode 3")
+    assert_refused(log, 1, r"\[unlisted-episode\] episode 3: .*holds rows of episode 3")
 
 
 def test_an_episode_cut_short(log: Path) -> None:
     """Fewer rows than the list says."""
     edit_table(log / DATA, lambda table: table.slice(0, 45))
-    refused(log, 1, r"\[length-mismatch\] episode 3: Episode 3 has 9 rows; meta/episodes says 12")
+    assert_refused(log, 1, r"\[length-mismatch\] episode 3: Episode 3 has 9 rows; meta/episodes says 12")
 
 
 def test_an_episode_in_pieces(log: Path) -> None:
     """Rows of one episode that come back after another's."""
     edit_table(log / DATA, lambda table: pa.concat_tables([table, table.slice(0, 5)]))
-    refused(log, 1, r"\[unlisted-episode\] episode 0: .*come in several pieces")
+    assert_refused(log, 1, r"\[unlisted-episode\] episode 0: .*come in several pieces")
 
 
 def test_an_episode_listed_twice(log: Path) -> None:
     """Two rows for one episode leave open which is right."""
     edit_table(log / EPISODES, lambda table: pa.concat_tables([table, table.slice(2, 1)]))
-    refused(log, 2, "meta/episodes lists episode 2 2 times", "restore meta/episodes")
+    assert_refused(log, 2, "meta/episodes lists episode 2 2 times", "restore meta/episodes")
 
 
 def test_lying_counters_are_reported_and_not_believed(log: Path) -> None:
@@ -128,14 +132,14 @@ def test_unknown_codec(log: Path) -> None:
     """A tag that no decoder knows: re-encode."""
     path = log / VIDEO.format("front")
     path.write_bytes(path.read_bytes().replace(b"avc1", b"zzz1"))
-    refused(log, 1, r"\[unreadable-video\] episode 0-3 · front: The codec of .*mp4 is unknown", "re-encode")
+    assert_refused(log, 1, r"\[unreadable-video\] episode 0-3 · front: The codec of .*mp4 is unknown", "re-encode")
 
 
 @pytest.mark.parametrize("template", ["../{file_index:03d}.parquet", "/etc/{file_index}.parquet", "{video_key}"])
 def test_data_path_out_of_the_folder(template: str, log: Path) -> None:
     """A template that leads out, or that cannot be filled."""
     edit_json(log / INFO, lambda tree: tree.update(data_path=template))
-    refused(log, 1, r"\[unreadable-table\] episode 0-3: (The log names the path|The path template)", "correct")
+    assert_refused(log, 1, r"\[unreadable-table\] episode 0-3: (The log names the path|The path template)", "correct")
 
 
 @pytest.mark.parametrize(
@@ -144,7 +148,7 @@ def test_data_path_out_of_the_folder(template: str, log: Path) -> None:
 def test_video_path_out_of_the_folder(template: str, log: Path) -> None:
     """The same for videos: a finding per episode and camera."""
     edit_json(log / INFO, lambda tree: tree.update(video_path=template))
-    refused(log, 1, r"\[bad-path\] episode 0 · front: (The log names the path|The path template)", "correct")
+    assert_refused(log, 1, r"\[bad-path\] episode 0 · front: (The log names the path|The path template)", "correct")
 
 
 @pytest.mark.parametrize(
@@ -165,7 +169,9 @@ def test_links_out_of_the_folder(relative: str, log: Path) -> None:
 def test_zero_bytes(relative: str, log: Path) -> None:
     """An empty file is called empty."""
     (log / relative).write_bytes(b"")
-    refused(log, 1 if relative in (DATA, VIDEO.format("wrist")) else 2, rf"{relative} has 0 bytes", "copy it again")
+    assert_refused(
+        log, 1 if relative in (DATA, VIDEO.format("wrist")) else 2, rf"{relative} has 0 bytes", "copy it again"
+    )
 
 
 @pytest.mark.parametrize("relative", [DATA, VIDEO.format("wrist"), "meta/tasks.parquet", INFO])

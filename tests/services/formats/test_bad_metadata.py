@@ -9,7 +9,7 @@ import pytest
 
 from gemel.artifacts.finding import Finding
 from gemel.services.formats.source import open_source
-from services.formats.damage import DATA, EPISODES, INFO, edit_json, edit_table, refused, said, with_column
+from services.formats.damage import DATA, EPISODES, INFO, assert_refused, edit_json, edit_table, said, with_column
 from services.formats.mutations import ingest_log, inspect_log
 
 IMAGE = "observation.images."
@@ -124,13 +124,13 @@ def test_an_episode_list_that_says_nonsense(column: str, values: list[Any], mess
 def test_an_episode_list_without_a_column(column: str, log: Path) -> None:
     """The missing column is named."""
     edit_table(log / EPISODES, lambda table: table.drop_columns([column]))
-    refused(log, 2, rf"lacks the columns \['{column}'\]")
+    assert_refused(log, 2, rf"lacks the columns \['{column}'\]")
 
 
 def test_a_column_twice(log: Path) -> None:
     """Which of the two would be right?"""
     edit_table(log / DATA, lambda table: table.append_column("timestamp", table["timestamp"]))
-    refused(log, 1, r"has the columns \['timestamp'\] more than once")
+    assert_refused(log, 1, r"has the columns \['timestamp'\] more than once")
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_data_columns_of_another_kind(column: str, values: list[Any], code: int,
 def test_a_data_table_without_rows(log: Path) -> None:
     """All episodes are missing, and each is said to be."""
     edit_table(log / DATA, lambda table: table.slice(0, 0))
-    refused(log, 1, *(rf"\[missing-episode\] episode {i}" for i in range(4)))
+    assert_refused(log, 1, *(rf"\[missing-episode\] episode {i}" for i in range(4)))
 
 
 def test_an_episode_list_without_rows(log: Path) -> None:

@@ -15,9 +15,9 @@ from gemel.artifacts.episode import Episode
 from gemel.geometry import SE3, SO3, Pinhole, box_mesh
 from gemel.services.kinematics.forward import ForwardKinematics
 from gemel.services.kinematics.link_meshes import link_meshes
+from gemel.services.kinematics.robot_surface import RobotSurface
 from gemel.services.kinematics.tree import kinematic_tree
 from gemel.services.render.mesh_raster import NOTHING, rasterise
-from gemel.stages.reconstruct.calibration.contours import RobotSurface
 from gemel.stages.reconstruct.observations import Observations
 
 WIDTH, HEIGHT = 128, 96

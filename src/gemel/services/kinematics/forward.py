@@ -3,8 +3,6 @@
 This file's whole point is torch, so it imports torch at module level; import it inside functions.
 """
 
-from collections.abc import Sequence
-
 import torch  # noqa: TID253 - forward kinematics in torch
 from torch import Tensor  # noqa: TID253
 
@@ -99,11 +97,6 @@ def exp_se3(xi: Tensor) -> Tensor:
     x, y, z, a, b, c = xi.unbind(dim=1)
     rows = [zero, -c, b, x, c, zero, -a, y, -b, a, zero, z, zero, zero, zero, zero]
     return torch.matrix_exp(torch.stack(rows, dim=1).reshape(-1, 4, 4))
-
-
-def columns_of(tree: KinematicTree, names: Sequence[str]) -> list[int]:
-    """Columns of the tree's joints that logged joints (by model name) fill."""
-    return [tree.joint(name) for name in names]
 
 
 def _cross(v: Tensor) -> Tensor:

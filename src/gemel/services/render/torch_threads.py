@@ -1,7 +1,7 @@
 """Keeps torch to one thread while our own kernels use the cores.
 
-Fits call torch for many small operations between renderings. Its OpenMP threads then only spin beside the renderer's:
-a trial with both at two threads ran 20 times slower next to another job.
+Fits call torch for many small operations between renderings. Its OpenMP threads then only spin beside the renderer's,
+which costs most when another job wants the cores too.
 """
 
 from collections.abc import Iterator

@@ -76,11 +76,6 @@ def guess_unit(
     return UnitGuess(name, by_value, tuple(evidence), is_declared=False)
 
 
-def unit_of_model_joint(joint: RobotJoint) -> str:
-    """SI unit of a joint of the robot model."""
-    return "m" if joint.kind == "slide" else "rad"
-
-
 def _unit_from_values(low: float, high: float, is_gripper: bool) -> tuple[str, str]:
     largest = max(abs(low), abs(high))
     if not math.isfinite(largest):

@@ -57,7 +57,8 @@ def cap_hull(hull: Field, views: Views, settings: CapSettings = CapSettings()) -
     """The hull with every column lowered to the height at which views agree best; nothing is added to it."""
     from scipy.ndimage import grey_closing
 
-    from gemel.stages.reconstruct.cap_kernel import agreement, disagreement, sample, smooth_heights
+    from gemel.stages.reconstruct.cap_kernel import agreement, disagreement, smooth_heights
+    from gemel.stages.reconstruct.voxel_kernel import sample
 
     chosen = np.unique(np.linspace(0, len(views) - 1, min(MOST_VIEWS, len(views))).round().astype(int))
     subset = views.subset([int(i) for i in chosen])

@@ -12,39 +12,6 @@ KEPT_PART = 0.7
 
 
 @numba.njit(cache=True, nogil=True)
-def sample(grey, is_usable, Ts_camera_world, intrinsics, values, low, spacing):  # type: ignore[no-untyped-def]
-    """Grey values (nx, ny, nz, v) of solid voxels in each view; NaN where the view does not show the object there."""
-    view_count, height, width = grey.shape
-    nx, ny, nz = values.shape
-    samples = np.full((nx, ny, nz, view_count), np.nan, np.float32)
-    for i in range(nx):
-        for j in range(ny):
-            for k in range(nz):
-                if values[i, j, k] >= 0.0:
-                    continue
-                x, y, z = low[0] + spacing * i, low[1] + spacing * j, low[2] + spacing * k
-                for v in range(view_count):
-                    T = Ts_camera_world[v]
-                    depth = T[2, 0] * x + T[2, 1] * y + T[2, 2] * z + T[2, 3]
-                    if depth <= 1e-3:
-                        continue
-                    u = intrinsics[v, 0] * (T[0, 0] * x + T[0, 1] * y + T[0, 2] * z + T[0, 3]) / depth
-                    w = intrinsics[v, 1] * (T[1, 0] * x + T[1, 1] * y + T[1, 2] * z + T[1, 3]) / depth
-                    u += intrinsics[v, 2] - 0.5
-                    w += intrinsics[v, 3] - 0.5
-                    if u < 0.0 or w < 0.0 or u >= width - 1 or w >= height - 1:
-                        continue
-                    c, r = int(u), int(w)
-                    a, b = u - c, w - r
-                    if not is_usable[v, r + int(b + 0.5), c + int(a + 0.5)]:
-                        continue
-                    top = (1.0 - a) * grey[v, r, c] + a * grey[v, r, c + 1]
-                    bottom = (1.0 - a) * grey[v, r + 1, c] + a * grey[v, r + 1, c + 1]
-                    samples[i, j, k, v] = (1.0 - b) * top + b * bottom
-    return samples
-
-
-@numba.njit(cache=True, nogil=True)
 def agreement(samples, noise):  # type: ignore[no-untyped-def]
     """Mean correlation between views of the level patch around each voxel (nx, ny, nz); 0 where nothing can be said."""
     nx, ny, nz, view_count = samples.shape

@@ -75,7 +75,7 @@ def _carve(
     spacing: float,
     table_z: float | None,
 ) -> Field:
-    from gemel.stages.reconstruct.hull_kernel import vote
+    from gemel.stages.reconstruct.voxel_kernel import vote
 
     rank = 1 + round(WRONG_PART * len(views))
     fewest = max(FEWEST_VIEWS, round(SEEN_PART * len(views)))

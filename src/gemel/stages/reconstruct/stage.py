@@ -25,6 +25,7 @@ from gemel.geometry import SE3, SO3
 from gemel.services.generate.generator import Generator
 from gemel.services.kinematics.link_meshes import link_meshes
 from gemel.services.render.renderer import Renderer, make_renderer
+from gemel.services.render.torch_threads import one_torch_thread
 from gemel.stages.reconstruct.calibration.calibrate import Calibration
 from gemel.stages.reconstruct.checks.plausible import look_again, look_over
 from gemel.stages.reconstruct.config import ReconstructConfig
@@ -72,6 +73,7 @@ class _Tools:
     rng: np.random.Generator
 
 
+@one_torch_thread()
 def reconstruct(
     fit: FitData,
     config: ReconstructConfig,

@@ -8,6 +8,7 @@ from jaxtyping import Bool
 
 from gemel.geometry import SE3, SO3, CameraModel
 from gemel.services.kinematics.link_meshes import link_meshes
+from gemel.services.kinematics.robot_surface import RobotSurface
 from gemel.services.render.mesh_raster import silhouette
 
 
@@ -20,9 +21,7 @@ class RobotShape:
         self._mujoco = mujoco
         self._model = model
         self._data = mujoco.MjData(model)
-        self._meshes = link_meshes(model)
-        starts = np.cumsum([0, *(len(mesh.vertices) for mesh in self._meshes)])
-        self._faces = np.concatenate([m.faces + s for m, s in zip(self._meshes, starts, strict=False)])
+        self._surface = RobotSurface.of(link_meshes(model))
         self.links = tuple(model.body(i).name for i in range(1, model.nbody))
 
     def link_poses(self, joint_values: Mapping[str, float]) -> dict[str, SE3]:
@@ -40,7 +39,7 @@ class RobotShape:
         self, T_world_link: Mapping[str, SE3], camera: CameraModel, T_world_camera: SE3
     ) -> Bool[np.ndarray, "h w"]:
         """Pixels that any link covers; lens distortion is left out, which the margin of the mask allows for."""
-        T_camera_world = T_world_camera.inverse()
-        vertices = [(T_camera_world @ T_world_link[self.links[m.link]]) @ m.vertices for m in self._meshes]
+        p_world = self._surface.in_world(np.stack([T_world_link[name].as_matrix() for name in self.links]))
         intrinsics = (camera.fx, camera.fy, camera.cx, camera.cy)
-        return silhouette(np.concatenate(vertices), self._faces, intrinsics, camera.width, camera.height)
+        p_camera = T_world_camera.inverse() @ p_world
+        return silhouette(p_camera, self._surface.faces, intrinsics, camera.width, camera.height)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from gemel.services.kinematics.link_meshes import LinkMesh
+from gemel.services.kinematics.robot_surface import RobotSurface
 from gemel.services.render.mesh_raster import NOTHING, rasterise
 from gemel.stages.reconstruct.calibration.observed import Rows, pixel_rows, robust_sigma, tukey_weight
 from gemel.stages.reconstruct.calibration.robot_rig import PoseJacobians
@@ -25,31 +25,6 @@ _WINDOW_PX = 2.0
 """Length over which inside and outside are averaged."""
 _STEP_PX = 0.25
 _LEAST_SIGMA_PX = 0.1
-
-
-@dataclass(frozen=True, eq=False)
-class RobotSurface:
-    """All links as one mesh whose vertices know their link."""
-
-    vertices: Float[np.ndarray, "v 3"]
-    """Each in its link's frame [m]."""
-    faces: Int[np.ndarray, "f 3"]
-    link_from_vertex: Int[np.ndarray, " v"]
-
-    @staticmethod
-    def of(meshes: tuple[LinkMesh, ...]) -> "RobotSurface":
-        """The surface of some links."""
-        starts = np.cumsum([0, *(len(mesh.vertices) for mesh in meshes)])
-        return RobotSurface(
-            np.concatenate([mesh.vertices for mesh in meshes]),
-            np.concatenate([mesh.faces + start for mesh, start in zip(meshes, starts, strict=False)]),
-            np.concatenate([np.full(len(mesh.vertices), mesh.link) for mesh in meshes]),
-        )
-
-    def in_world(self, Ts_world_link: Float[np.ndarray, "link 4 4"]) -> Float[np.ndarray, "v 3"]:
-        """Vertices in the world [m]."""
-        T = Ts_world_link[self.link_from_vertex]
-        return np.einsum("vij,vj->vi", T[:, :3, :3], self.vertices) + T[:, :3, 3]
 
 
 @dataclass(frozen=True, eq=False)

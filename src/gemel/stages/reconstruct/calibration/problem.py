@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float32
 
-from gemel.stages.reconstruct.calibration.contours import RobotSurface
+from gemel.services.kinematics.robot_surface import RobotSurface
 from gemel.stages.reconstruct.calibration.robot_rig import RobotRig
 
 

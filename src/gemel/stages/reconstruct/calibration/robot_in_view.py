@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Float32
 
+from gemel.services.kinematics.robot_surface import RobotSurface
 from gemel.services.render.mesh_raster import NOTHING, rasterise
-from gemel.stages.reconstruct.calibration.contours import Indicator, RobotSurface
+from gemel.stages.reconstruct.calibration.contours import Indicator
 from gemel.stages.reconstruct.calibration.robot_rig import Poses
 
 Image = Float32[np.ndarray, "h w 3"]

@@ -10,9 +10,9 @@ from gemel.artifacts.camera import Camera
 from gemel.artifacts.capture import JointSignal
 from gemel.geometry import Pinhole
 from gemel.services.kinematics.link_meshes import link_meshes
+from gemel.services.kinematics.robot_surface import RobotSurface
 from gemel.services.kinematics.tree import KinematicTree, kinematic_tree
 from gemel.stages.reconstruct.calibration.config import CalibrationConfig
-from gemel.stages.reconstruct.calibration.contours import RobotSurface
 from gemel.stages.reconstruct.calibration.problem import Problem
 from gemel.stages.reconstruct.calibration.robot_rig import JointLog, RobotRig, ViewTimes
 from gemel.stages.reconstruct.calibration.unknowns import Unknowns

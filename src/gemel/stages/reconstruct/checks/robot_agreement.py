@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool, Float32
 
-from gemel.stages.reconstruct.calibration.contours import RobotSurface
+from gemel.services.kinematics.robot_surface import RobotSurface
 from gemel.stages.reconstruct.calibration.robot_in_view import robot_mask
 from gemel.stages.reconstruct.calibration.robot_rig import Poses
 
