@@ -155,19 +155,20 @@ def _cameras(taken: Taken, info: ReconstructInfo) -> Row:
 
 
 def _looks(taken: Taken, info: ReconstructInfo, name: str) -> Row:
-    """PSNR inside the true mask of withheld views, and overlap of the masks that were used with the true ones."""
+    """PSNR inside the true mask of withheld views, drawn whole, and overlap of the used masks with the true ones."""
     from gemel.benchmarks.true_masks import TrueMasks
-    from gemel.stages.reconstruct.looks import drawn
+    from gemel.stages.reconstruct.looks import drawn_in_scene
 
     masks = TrueMasks(taken.truth, taken.robot_file)
     observations, fitted = info.observations, info.fitted[name]
+    assert info.scene is not None
 
     def true_mask(v: int) -> np.ndarray:
         return masks.mask(0, observations.cameras[observations.camera[v]].name, int(observations.step[v]))
 
     errors = []
     for v in fitted.views.withheld_rows:
-        picture, _ = drawn(fitted, info.after, observations, int(v))
+        picture = drawn_in_scene(fitted, info.scene, info.after, observations, int(v))
         inside = true_mask(int(v)) & ~info.after.robots[v]
         errors.append(np.square(picture - observations.images[v])[inside].mean())
     used = observations.masks[name]

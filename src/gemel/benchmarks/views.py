@@ -84,7 +84,7 @@ def _compare(seen: Views, withheld: Views, backend: str, gaussians: int, steps: 
     # Chosen among eight sets on the withheld views, as the free Gaussians' steps were.
     fit = FitConfig(
         steps=steps, gaussian_count=gaussians, scale_step=0.02, place_step=0.04, vertex_step=0.3, smoothing=5.0,
-        weights=LossWeights(normal=0.005, laplacian=0.01),
+        light_step=0.0, weights=LossWeights(normal=0.005, laplacian=0.01),
     )  # fmt: skip
     config = ObjectConfig(table_z=None, face_count=gaussians // 2, unseen_coarseness=3.0, fit=fit)
     began = time.perf_counter()

@@ -106,7 +106,7 @@ def fitted(observations: Observations, located: Located, mesh: Mesh) -> FittedOb
         observations, OBJECT, located.Ts_world_camera, located.intrinsics, list(located.robots), fixed_views=2
     )
     ones = ((1.0, 1.0, 1.0),) * 3
-    return FittedObject(splatmesh(mesh), views, ones, ((0.0, 0.0, 0.0),) * 3)
+    return FittedObject(splatmesh(mesh), views, ones, ((0.0, 0.0, 0.0),) * 3, np.zeros((len(views.fitted_rows), 3)))
 
 
 def judged(observations: Observations, located: Located, mesh: Mesh) -> dict[str, Severity]:

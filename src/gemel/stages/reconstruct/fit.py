@@ -45,6 +45,8 @@ class FitConfig:
     place_step: float = 0.0
     """Step of a Gaussian on its face, as a part of the face's edges; 0: Gaussians keep their places."""
     response_step: float = 0.002
+    light_step: float = 0.002
+    """Step of the light of a view; 0: all views are lit alike."""
     first_scale: float = 0.8
     """Size of the Gaussians relative to their part of the face, at the start."""
     dilation_px2: float = 0.02
@@ -71,6 +73,7 @@ class SplatState:
         config: FitConfig,
         *,
         camera_count: int,
+        view_count: int,
         device: str,
     ) -> None:
         """`per_edge`² Gaussians on each face, with the given colours in the order of `splatmesh.spread`."""
@@ -92,6 +95,7 @@ class SplatState:
         self.uv = self.binding.barycentric[:, 1:].clone().requires_grad_(config.place_step > 0.0)
         self.gains = torch.zeros((camera_count, 3), device=device, requires_grad=True)
         self.offsets = torch.zeros((camera_count, 3), device=device, requires_grad=True)
+        self.lights = torch.zeros((view_count, 3), device=device, requires_grad=config.light_step > 0.0)
 
     def keep_on_faces(self) -> None:
         """Bring Gaussians that left their face back to its border, in place."""
@@ -107,6 +111,7 @@ class SplatState:
             {"params": [self.log_scale], "lr": config.scale_step},
             {"params": [self.uv], "lr": config.place_step},
             {"params": [self.gains, self.offsets], "lr": config.response_step},
+            {"params": [self.lights], "lr": config.light_step},
         ]
         return [group for group in groups if group["lr"] > 0.0]
 
@@ -114,13 +119,14 @@ class SplatState:
 def draw(
     state: SplatState,
     target: Target,
+    light: Tensor,
     T_camera_world: Tensor,
     intrinsics: Tensor,
     *,
     renderer: Renderer,
     dilation_px2: float,
 ) -> tuple[Tensor, Tensor]:
-    """Colours (h, w, 3), through the camera's response, and coverage (h, w) of what a target shows of a view."""
+    """Colours (h, w, 3) in the view's light (3,), through the camera's response, and coverage (h, w)."""
     means, covariances = place(state.vertices, state.binding, state.log_scale.exp(), state.uv)
     shift = torch.tensor([0.0, 0.0, target.left, target.top], device=intrinsics.device)
     images = renderer.render(
@@ -139,7 +145,7 @@ def draw(
     colour, coverage = images.colour[0], images.alpha[0]
     if target.camera > 0:  # the first camera is the gauge
         colour = (1.0 + state.gains[target.camera]) * colour + state.offsets[target.camera] * coverage[..., None]
-    return colour, coverage
+    return (target.light_basis @ light).exp()[..., None] * colour, coverage
 
 
 def fit_splats(
@@ -165,11 +171,18 @@ def fit_splats(
         Ts, intrinsics = rig.poses()
         lens = turn.size * intrinsics[turn.view]
         colour, coverage = draw(
-            state, turn.target, Ts[turn.view], lens, renderer=renderer, dilation_px2=config.dilation_px2
+            state,
+            turn.target,
+            state.lights[turn.view],
+            Ts[turn.view],
+            lens,
+            renderer=renderer,
+            dilation_px2=config.dilation_px2,
         )
         loss = picture_loss(colour, turn.target, config.weights) + outline_loss(coverage, turn.target, config.weights)
         loss = loss + state.surface(state.vertices, config.weights)
         loss = loss + config.prior_weight / len(views) * rig.prior_loss()
+        loss = loss + config.weights.light * state.lights[turn.view].square().sum()
         loss.backward()
         history.append(float(loss.detach()))
         with torch.no_grad():

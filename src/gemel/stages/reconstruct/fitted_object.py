@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+from jaxtyping import Float
+
 from gemel.artifacts.splatmesh import SplatMesh
 from gemel.stages.reconstruct.object_views import ObjectViews
 
@@ -15,6 +18,8 @@ class FittedObject:
     gains: tuple[tuple[float, float, float], ...]
     """Colour gain of each camera."""
     offsets: tuple[tuple[float, float, float], ...]
+    lights: Float[np.ndarray, "fitted 3"]
+    """Light of each fitted view (light.py)."""
 
     def response(self, camera: str) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
         """Gain and offset of a camera's colours."""

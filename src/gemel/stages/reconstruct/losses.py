@@ -32,6 +32,8 @@ class LossWeights:
     """Squared deviation of edges from their mean length, relative to it."""
     normal: float = 0.04
     """Mean difference of neighbouring normals: flat faces and sharp edges cost less than waves."""
+    light: float = 0.02
+    """Squared light of a view (light.py): of two explanations, the evenly lit one is taken."""
     outlier: float = 0.15
     """Colour difference beyond which a pixel counts less and less: highlights, shadows, wrong masks [0 to 1]."""
 

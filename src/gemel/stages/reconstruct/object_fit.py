@@ -57,6 +57,8 @@ class ObjectFitInfo:
     """Colour gain per camera and channel, in the order in which cameras first appear in the views."""
     offsets: tuple[tuple[float, float, float], ...]
     """Colour offset per camera and channel."""
+    lights: Float[np.ndarray, "v 3"]
+    """Light of each view (light.py)."""
 
 
 def reconstruct_object(
@@ -87,6 +89,7 @@ def reconstruct_object(
         seen_part=float(asset.is_seen.mean()),
         gains=tuple((1.0 + r, 1.0 + g, 1.0 + b) for r, g, b in rows[0]),
         offsets=tuple((r, g, b) for r, g, b in rows[1]),
+        lights=state.lights.detach().cpu().double().numpy(),
     )
     return asset, info
 
@@ -142,7 +145,10 @@ def starting_state(views: Views, rig: Rig, mesh: Mesh, config: FitConfig, *, dev
     points = np.einsum("nk,nkd->nd", barycentric, vertices[faces[face_from_gaussian]])
     sight = look_at_points(views, Ts_camera_world, vertices, faces, points, normals[face_from_gaussian])
     count = len(set(views.camera_names))
-    return SplatState(vertices, faces, per_edge, sight.median_colours(), config, camera_count=count, device=device)
+    return SplatState(
+        vertices, faces, per_edge, sight.median_colours(), config,
+        camera_count=count, view_count=len(views), device=device,
+    )  # fmt: skip
 
 
 def gaussians_per_edge(

@@ -212,7 +212,7 @@ def _fit_object(
     if isinstance(rig, CalibratedRig):
         located = _moved(observations, located, rig.theta())
     noted = () if start is None else start.findings(name, len(views.fitted))
-    return FittedObject(mesh, views, info.gains, info.offsets), located, noted
+    return FittedObject(mesh, views, info.gains, info.offsets, info.lights), located, noted
 
 
 def _scene(
@@ -240,7 +240,13 @@ def _fit_config(config: ReconstructConfig) -> "FitConfig":
 
     weights = LossWeights() if config.is_smooth else LossWeights(laplacian=0.0, edge=0.0, normal=0.0)
     thickness = FitConfig.normal_scale if config.is_flat else _ROUND
-    return FitConfig(steps=config.steps, gaussian_count=config.gaussians, normal_scale=thickness, weights=weights)
+    return FitConfig(
+        steps=config.steps,
+        gaussian_count=config.gaussians,
+        sh_count=(config.sh_degree + 1) ** 2,
+        normal_scale=thickness,
+        weights=weights,
+    )
 
 
 def _moved(observations: Observations, located: Located, theta: np.ndarray) -> Located:

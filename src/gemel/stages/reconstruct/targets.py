@@ -9,6 +9,7 @@ import numpy as np
 import torch  # noqa: TID253 - tensors that the loop reads
 from torch import Tensor  # noqa: TID253
 
+from gemel.stages.reconstruct.light import light_basis
 from gemel.stages.reconstruct.silhouettes import silhouette_distances
 from gemel.stages.reconstruct.views import Views
 
@@ -34,6 +35,8 @@ class Target:
     """(h, w); grows with the distance from the outline, so that far errors pull harder; zero where ignored."""
     camera: int
     """Index of the camera's colour response."""
+    light_basis: Tensor
+    """(h, w, 3); what the view's light is made of (light.py)."""
 
     @property
     def width(self) -> int:
@@ -67,6 +70,8 @@ def _target(views: Views, i: int, distance: np.ndarray, camera: int, *, device: 
     area = max(float((views.masks[i] * ~views.ignore[i]).sum()), 1.0)
     pull = 1.0 + np.minimum(np.abs(distance[cut]), FAR_PX) / FAR_PX
 
+    basis = light_basis(views.intrinsics[i], (views.height, views.width))[cut]
+
     def tensor(array: np.ndarray) -> Tensor:
         return torch.tensor(np.ascontiguousarray(array), dtype=torch.float32, device=device)
 
@@ -78,4 +83,5 @@ def _target(views: Views, i: int, distance: np.ndarray, camera: int, *, device: 
         photo_weight=tensor(is_object / max(float(is_object.sum()), 1.0)),
         outline_weight=tensor(is_known * pull / area),
         camera=camera,
+        light_basis=tensor(basis),
     )

@@ -116,7 +116,9 @@ def test_links_move_rigidly_to_poses_that_no_view_shows(angle_rad: float):
     assert scene.background is not None
     parts = [part_of_mesh(scene.links[name], mesh.link, "cpu") for name, mesh in made.links().items()]
     cloud = Cloud([*parts, part_of_mesh(scene.table, STILL, "cpu"), part_of_gaussians(scene.background, "cpu")])
-    picture = cloud.draw(views, 0, cloud.colours, renderer=make_renderer("cpu")).numpy()
+    picture = cloud.draw(
+        views.poses, 0, cloud.colours, views.images[0].shape[:2], renderer=make_renderer("cpu")
+    ).numpy()
     is_judged = ~views.taken[0]  # the object was not given
     assert psnr_db(picture[is_judged][None], truth.image[is_judged][None]) > 25.0
     is_arm = np.isfinite(truth.depth) & is_judged

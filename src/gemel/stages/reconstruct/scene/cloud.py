@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch  # noqa: TID253 - tensors that the renderer draws
+from jaxtyping import Float
 from torch import Tensor  # noqa: TID253
 
 from gemel.artifacts.gaussians import Gaussians
@@ -15,8 +16,8 @@ from gemel.artifacts.splatmesh import SplatMesh
 from gemel.services.render.renderer import Renderer, RenderRequest
 from gemel.services.render.spherical_harmonics import C0
 from gemel.services.render.splatmesh import Binding, place_plainly
+from gemel.stages.reconstruct.calibration.robot_rig import Poses
 from gemel.stages.reconstruct.scene.bound import DILATION_PX2
-from gemel.stages.reconstruct.scene.scene_views import SceneViews
 
 STILL = -1
 """Link of Gaussians that stand still in the world."""
@@ -75,27 +76,37 @@ class Cloud:
         self._still_means = torch.cat([part.means for part in parts if part.link == STILL])
         self._still_covariances = torch.cat([part.covariances for part in parts if part.link == STILL])
 
-    def draw(self, views: SceneViews, v: int, colours: Tensor, *, renderer: Renderer) -> Tensor:
-        """(h, w, 3) as the first camera would see view v, with `colours` (n, 3) in the order of the parts."""
+    def draw(
+        self,
+        poses: Poses,
+        v: int,
+        colours: Tensor,
+        shape: tuple[int, int],
+        *,
+        renderer: Renderer,
+        intrinsics: Float[np.ndarray, "4"] | None = None,
+    ) -> Tensor:
+        """(h, w, 3) as the first camera would see view v, with `colours` (n, 3) in the order of the parts.
+
+        `intrinsics` replace those of the poses where an image of another size is wanted.
+        """
         device = colours.device
         means, covariances = [], []
         for part in self._links:
-            T = torch.as_tensor(views.poses.Ts_world_link[v, part.link], dtype=torch.float32, device=device)
+            T = torch.as_tensor(poses.Ts_world_link[v, part.link], dtype=torch.float32, device=device)
             means.append(part.means @ T[:3, :3].T + T[:3, 3])
             covariances.append(T[:3, :3] @ part.covariances @ T[:3, :3].T)
-        height, width = views.images[v].shape[:2]
+        lens = poses.intrinsics[v] if intrinsics is None else intrinsics
         images = renderer.render(
             RenderRequest(
                 means=torch.cat([*means, self._still_means]),
                 covariances=torch.cat([*covariances, self._still_covariances]),
                 opacities=self._opacities,
                 sh=((colours - 0.5) / C0)[:, None],
-                Ts_camera_world=torch.as_tensor(
-                    views.poses.Ts_camera_world[v : v + 1], dtype=torch.float32, device=device
-                ),
-                intrinsics=torch.as_tensor(views.poses.intrinsics[v : v + 1], dtype=torch.float32, device=device),
-                width=width,
-                height=height,
+                Ts_camera_world=torch.as_tensor(poses.Ts_camera_world[v : v + 1], dtype=torch.float32, device=device),
+                intrinsics=torch.as_tensor(lens[None], dtype=torch.float32, device=device),
+                width=shape[1],
+                height=shape[0],
                 dilation_px2=DILATION_PX2,
             )
         )

@@ -45,7 +45,10 @@ def fit_colours(
     adam = torch.optim.Adam(groups, eps=1e-12)
     first = [group["lr"] for group in groups]
     for step, v in enumerate(order := _order(views, steps, rng)):
-        seen = _through(cloud.draw(views, v, colours, renderer=renderer), gains, offsets, int(views.camera[v]))
+        shape = views.images[v].shape[:2]
+        seen = _through(
+            cloud.draw(views.poses, v, colours, shape, renderer=renderer), gains, offsets, int(views.camera[v])
+        )
         difference = (seen - torch.as_tensor(views.images[v], device=device)).abs().mean(dim=-1)
         with torch.no_grad():
             is_scene = torch.as_tensor(~views.taken[v], device=device)
@@ -86,6 +89,5 @@ def drawn(
 ) -> Float[np.ndarray, "h w 3"]:
     """The scene as view v's camera sees it."""
     with torch.no_grad():
-        colour = cloud.draw(views, v, colours, renderer=renderer).cpu().numpy()
-    c = views.camera[v]
-    return np.clip(responses.gains[c] * colour + responses.offsets[c], 0.0, 1.0).astype(np.float32)
+        colour = cloud.draw(views.poses, v, colours, views.images[v].shape[:2], renderer=renderer).cpu().numpy()
+    return responses.seen_by(int(views.camera[v]), colour)

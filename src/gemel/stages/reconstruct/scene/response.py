@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Float32, Int
 
 _ROUNDS = 3
 _LEAST_POINTS = 50
@@ -23,6 +23,10 @@ class Responses:
     def alike(count: int) -> "Responses":
         """All cameras as the first."""
         return Responses(np.ones((count, 3)), np.zeros((count, 3)))
+
+    def seen_by(self, camera: int, colour: Float32[np.ndarray, "h w 3"]) -> Float32[np.ndarray, "h w 3"]:
+        """What a camera makes of colours."""
+        return np.clip(self.gains[camera] * colour + self.offsets[camera], 0.0, 1.0).astype(np.float32)
 
 
 def fit_responses(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Float32, Int
 
 from gemel.artifacts.gaussians import Gaussians
 from gemel.artifacts.splatmesh import SplatMesh
@@ -54,6 +54,8 @@ class SceneInfo:
     """Of the whole image, for each withheld view."""
     withheld_images: tuple[Float[np.ndarray, "_ _ 3"], ...]
     """What was drawn for them."""
+    behind: Callable[[int, Float[np.ndarray, "4"], tuple[int, int]], Float32[np.ndarray, "h w 3"]]
+    """Links, table and background without the objects, as view v with other intrinsics and (h, w) shows them."""
 
     def psnr_db(self, camera: str) -> float:
         """Median over the withheld views of a camera."""
@@ -169,6 +171,14 @@ def _refined(
     )
     images = tuple(drawn(cloud, views, int(v), colours, responses, renderer=renderer) for v in views.withheld)
     psnr = np.array([psnr_db(image, views.images[v]) for image, v in zip(images, views.withheld, strict=True)])
+    around = Cloud(list(parts.values()))
+
+    def behind(v: int, intrinsics: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+        with torch.no_grad():
+            own = colours[: len(around.colours)]
+            colour = around.draw(views.poses, v, own, shape, renderer=renderer, intrinsics=intrinsics)
+        return responses.seen_by(int(views.camera[v]), colour.cpu().numpy())
+
     pieces = np.split(colours.cpu().numpy(), np.cumsum([len(part.means) for part in parts.values()]))
     sh = {name: ((piece - 0.5) / C0)[:, None] for name, piece in zip(parts, pieces, strict=False)}
     refined = Scene(
@@ -176,4 +186,4 @@ def _refined(
         replace(scene.table, sh=sh[_TABLE]) if scene.table is not None else None,
         replace(scene.background, sh=sh[_BACKGROUND]) if scene.background is not None else None,
     )
-    return refined, SceneInfo(views, responses, psnr, images)
+    return refined, SceneInfo(views, responses, psnr, images, behind)
