@@ -6,6 +6,7 @@ from enum import StrEnum
 import numpy as np
 from jaxtyping import Float
 
+from gemel.artifacts.blob import BlobRef
 from gemel.errors import ConfigError
 
 
@@ -42,6 +43,8 @@ class Belief:
     samples: Float[np.ndarray, "sample parameter"]
     weights: Float[np.ndarray, " sample"]
     """Not negative, sum to one."""
+    record: BlobRef | None = None
+    """How each value came to be, as JSON: what every source said, raw answers of models; None when not recorded."""
 
     def __post_init__(self) -> None:
         total = float(self.weights.sum())
