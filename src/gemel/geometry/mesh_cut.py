@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from gemel.geometry.mesh import Faces, Vertices
 
-Triangles = Float[np.ndarray, "n 3 3"]
+Triangles = Float[np.ndarray, "_ 3 3"]
 
 
 def moments_above(vertices: Vertices, faces: Faces, axis: int, height: float) -> tuple[float, Float[np.ndarray, "3"]]:
@@ -45,7 +45,7 @@ def _turned(corners: Triangles, is_odd: np.ndarray) -> Triangles:
     return np.take_along_axis(corners, order[:, :, None], axis=1)
 
 
-def _crossing(corners: Triangles, a: int, b: int, axis: int) -> Float[np.ndarray, "n 3"]:
+def _crossing(corners: Triangles, a: int, b: int, axis: int) -> Float[np.ndarray, "_ 3"]:
     """Where the edge from corner a to corner b meets the plane."""
     from_a, from_b = corners[:, a, axis], corners[:, b, axis]
     part = from_a / np.where(from_a == from_b, 1.0, from_a - from_b)

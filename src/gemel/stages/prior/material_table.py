@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -102,7 +103,7 @@ def material_table() -> MaterialTable:
     return MaterialTable(materials, aliases, pairs)
 
 
-def _material(name: str, row: dict[str, list[float]], sources: Mapping[str, str]) -> Material:
+def _material(name: str, row: Mapping[str, Any], sources: Mapping[str, str]) -> Material:
     ranges = {key: (float(row[key][0]), float(row[key][1])) for key in ("density", "fill", "friction", "restitution")}
     density, friction, restitution = (sources[str(key)] for key in row["sources"])
     return Material(name, str(row["family"]), **ranges, sources=(density, friction, restitution))

@@ -39,14 +39,18 @@ def strongest(opinions: Sequence[Opinion], names: Sequence[str]) -> dict[str, Op
     return chosen
 
 
-def combined(model: Model, opinions: Sequence[Opinion], names: Sequence[str]) -> tuple[Belief, dict[str, Opinion]]:
+def combined(
+    model: Model, opinions: Sequence[Opinion], names: Sequence[str], count: int
+) -> tuple[Belief, dict[str, Opinion]]:
     """One belief by precedence: each parameter is taken from the first opinion that speaks of it.
 
     Columns of one opinion stay together row by row, so that what it says jointly of mass and centre of mass survives.
     Centres of mass whose axes come from different opinions may leave the hull; they are pulled back to it.
     """
     chosen = strongest(opinions, names)
-    samples = np.stack([chosen[name].draws[name] for name in names], axis=1)
+    samples = np.empty((count, len(names)))
+    for column, name in enumerate(names):
+        samples[:, column] = chosen[name].draws[name]
     for name, solid in model.solid_from_object.items():
         columns = [list(names).index(f"object/{name}/{what}") for what in COM]
         samples[:, columns] = _inside(model, name, samples[:, columns], columns, names, chosen)
@@ -54,7 +58,6 @@ def combined(model: Model, opinions: Sequence[Opinion], names: Sequence[str]) ->
     parameters = tuple(
         model.parameter(name, chosen[name].source_from_name[name], chosen[name].ranges.get(name)) for name in names
     )
-    count = len(samples)
     return Belief(parameters, samples, np.full(count, 1.0 / count)), chosen
 
 

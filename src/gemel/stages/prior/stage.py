@@ -81,7 +81,7 @@ def prior(
     weak, noted = _weak(model, config, ranges, strong, rng)
     opinions = [*strong, *weak]
     names = (*model.names, *(name for name in config.measured if name in model.sizes))
-    belief, chosen = combined(model, opinions, names)
+    belief, chosen = combined(model, opinions, names, count)
     record = _record(config, belief, chosen, opinions, asked)
     belief = replace(belief, record=blobs.put_bytes(json.dumps(record, indent=1, ensure_ascii=False).encode()))
     on_progress(1.0)

@@ -9,6 +9,8 @@ from typing import Any
 from gemel.stages.prior.vlm.prompt import QUANTITIES
 
 _REFUSALS = ("i can't", "i cannot", "i can’t", "i'm sorry", "i’m sorry", "unable to", "i am not able", "as an ai")
+_BRACES_TRIED = 50
+"""Opening braces at which an object is looked for; a text that goes on like that is none."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +53,14 @@ def read_answer(text: str, limits: Mapping[str, tuple[float, float]]) -> Answer:
 def first_json_object(text: str) -> dict[str, Any] | None:
     """The first JSON object in a text that may say other things around it; None without one."""
     decoder = json.JSONDecoder(parse_constant=_refuse_constant)
-    start = text.find("{")
-    while start >= 0:
+    start = -1
+    for _ in range(_BRACES_TRIED):
+        start = text.find("{", start + 1)
+        if start < 0:
+            return None
         try:
-            tree, _ = decoder.raw_decode(text, start)
+            tree, _end = decoder.raw_decode(text, start)
         except (ValueError, RecursionError):
-            start = text.find("{", start + 1)
             continue
         return tree if isinstance(tree, dict) else None
     return None

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, UInt8
 
-from gemel.geometry import SE3, CameraModel
+from gemel.geometry import SE3, CameraModel, pixel_centres, sample_bilinear
 
-Image = UInt8[np.ndarray, "h w 3"]
+Image = UInt8[np.ndarray, "_ _ 3"]
 _COLOURS = ((230, 40, 40), (30, 170, 30), (40, 70, 240))
 """Of the axes x, y and z, as the prompt calls them."""
 _MARGIN = 0.35
 """What is shown around the object, over its size: axes reach beyond its outline, and surroundings give scale."""
 _WANTED_PX = 512
-_LARGEST_PX = 1024
+"""Longer side of the picture that is shown [px]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,23 +34,25 @@ def marked(picture: ObjectPicture, extents: Float[np.ndarray, "3"]) -> Image:
     """The object's surroundings, enlarged, with a line along each axis from -1 to +1 (the end with the disc)."""
     top, bottom, left, right = _window(picture.mask)
     cut = picture.image[top:bottom, left:right]
-    size = max(1, min(_WANTED_PX // max(cut.shape[:2]), _LARGEST_PX // max(cut.shape[:2])))
-    canvas = np.repeat(np.repeat(cut, size, axis=0), size, axis=1)
-    if size == 1 and max(cut.shape[:2]) > _LARGEST_PX:
-        step = -(-max(cut.shape[:2]) // _LARGEST_PX)
-        canvas, size_px = np.ascontiguousarray(cut[::step, ::step]), 1.0 / step
-    else:
-        size_px = float(size)
+    size = _WANTED_PX / max(cut.shape[:2])
+    canvas = _resized(cut, size)
     thick = max(1, max(canvas.shape[:2]) // 200)
     for axis, colour in enumerate(_COLOURS):
         ends = np.zeros((2, 3))
         ends[:, axis] = 0.5 * float(extents[axis]) * np.array([-1.0, 1.0])
         pixels = picture.camera.project(picture.T_camera_object @ (picture.middle + ends))
-        pixels = (pixels - [left, top]) * size_px
+        pixels = (pixels - [left, top]) * size
         if np.isfinite(pixels).all():
             _line(canvas, pixels[0], pixels[1], colour, thick)
             _disc(canvas, pixels[1], 4 * thick, colour)
     return canvas
+
+
+def _resized(image: Image, size: float) -> Image:
+    """The image `size` times as large, interpolated."""
+    height, width = (max(round(size * n), 1) for n in image.shape[:2])
+    at = np.clip(pixel_centres(width, height) / size, 0.0, image.shape[1::-1])
+    return np.asarray(sample_bilinear(image, at)[0])
 
 
 def _window(mask: Bool[np.ndarray, "h w"]) -> tuple[int, int, int, int]:
