@@ -162,6 +162,14 @@ def test_the_default_covers_the_weighted_t_blocks_of_phys2real() -> None:
     assert low < 0.343 < high
 
 
+def test_labelled_materials_cover_what_real_objects_weigh() -> None:
+    """ContactNets' acrylic cube of 10 cm (0.37 kg, hollow) and Phys2Real's weighted T (0.343 kg) as a print."""
+    for name, material, mass_kg in (("big_cube", "acrylic", 0.37), ("t_block", "3d-print", 0.343)):
+        belief, _ = _prior(name, objects={name: Matter(material)}, samples=4000)
+        low, high = np.quantile(_column(belief, f"object/{name}/mass"), [0.05, 0.95])
+        assert low < mass_kg < high, (name, low, high)
+
+
 def test_the_same_seed_gives_the_same_belief() -> None:
     """Draws are reproducible to the bit, the record included; another seed gives other draws."""
     first, second, other = (_prior("hammer", seed=seed)[0] for seed in (3, 3, 4))

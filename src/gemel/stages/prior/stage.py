@@ -159,7 +159,7 @@ def _ask_all(
         )
     asked = []
     for index, (name, solid) in enumerate(model.solid_from_object.items()):
-        asked.append(ask(name, solid, pictures(name), chat, config.vlm))
+        asked.append(ask(name, solid, config.objects.get(name, Matter()), pictures(name), chat, config.vlm))
         on_progress((index + 1) / len(model.solid_from_object))
     return asked
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from gemel.errors import ConfigError
 from gemel.services.formats.image_file import encode_png
-from gemel.stages.prior.config import VlmConfig
+from gemel.stages.prior.config import Matter, VlmConfig
 from gemel.stages.prior.material_table import FRICTION_BOUNDS, RESTITUTION_BOUNDS, material_table
 from gemel.stages.prior.model import AEROGEL_KG_M3, OSMIUM_KG_M3
 from gemel.stages.prior.solid import Solid
@@ -72,9 +72,11 @@ class Asked:
         return {**asdict(self), "prompt_sha256": hashlib.sha256(self.prompt.encode()).hexdigest()}
 
 
-def ask(name: str, solid: Solid, pictures: Sequence[ObjectPicture], chat: Chat, config: VlmConfig) -> Asked:
-    """Show every picture `config.queries` times."""
-    prompt, limits, schema = prompt_for(solid.extents, name.replace("_", " ")), _limits(solid), answer_schema()
+def ask(
+    name: str, solid: Solid, matter: Matter, pictures: Sequence[ObjectPicture], chat: Chat, config: VlmConfig
+) -> Asked:
+    """Show every picture `config.queries` times; the model is told what the user says of the object."""
+    prompt, limits, schema = prompt_for(solid.extents, _description(name, matter)), _limits(solid), answer_schema()
     urls = [_data_url(encode_png(marked(picture, solid.extents))) for picture in pictures]
     answered, failed = threading.Event(), _Counter()
 
@@ -95,6 +97,12 @@ def ask(name: str, solid: Solid, pictures: Sequence[ObjectPicture], chat: Chat, 
     with ThreadPoolExecutor(max_workers=config.concurrency) as pool:
         questions = tuple(pool.map(one, jobs))
     return Asked(name, chat.url, chat.model, prompt, questions)
+
+
+def _description(name: str, matter: Matter) -> str:
+    """Such as `hammer, made of wood, its +x end of steel`."""
+    made = f", made of {matter.material}" if matter.material else ""
+    return name.replace("_", " ") + made + "".join(f", its {p.where} end of {p.material}" for p in matter.parts)
 
 
 class _Counter:
