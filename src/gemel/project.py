@@ -60,7 +60,7 @@ class ObjectSettings(ObjectPrompt):
     """A name of the materials table (docs/prior.md)."""
     fill: tuple[float, ...] = ()
     """Part of the volume inside its surface that is material: [low, high]."""
-    uneven: float = Matter.uneven
+    uneven: float | None = None
     """Part of the mass, on average, that may sit anywhere inside."""
     parts: tuple[Part, ...] = ()
     """Ends that are of another material."""

@@ -27,7 +27,7 @@ def test_every_row_is_possible_and_cites_a_source() -> None:
     assert used == set(tables["sources"])
     for material in material_table().material_from_name.values():
         assert 2.0 < material.density[0] < material.density[1] < 22_590.0
-        assert 0.0 < material.fill[0] < material.fill[1] <= 1.0
+        assert 0.0 < material.fill[0] <= material.fill[1] <= 1.0
         assert FRICTION_BOUNDS[0] < material.friction[0] < material.friction[1] < FRICTION_BOUNDS[1]
         assert 0.0 < material.restitution[0] < material.restitution[1] < 1.0
 

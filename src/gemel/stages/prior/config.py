@@ -82,14 +82,15 @@ class Matter:
     """A name of the materials table (docs/prior.md); empty: unknown."""
     fill: tuple[float, ...] = ()
     """Part of the volume that the material fills: [low, high], or one number; empty: as usual for the material."""
-    uneven: float = 0.25
-    """Part of the mass, on average, that may sit anywhere inside (a battery, a weight); 0: surely spread evenly."""
+    uneven: float | None = None
+    """Part of the mass, on average, that may sit anywhere inside (a battery, a weight); 0: surely spread evenly.
+    Without: a quarter of a labelled object, any part of an unknown one."""
     parts: tuple[Part, ...] = ()
     """Ends of other materials, all along one axis; several at one end are stacked from the end inwards."""
 
     def __post_init__(self) -> None:
         _check_fill(self.fill)
-        if not 0.0 <= self.uneven <= 0.5:
+        if not 0.0 <= self.hidden_share <= 0.5:
             raise ConfigError(f"uneven = {self.uneven}: 0 to 0.5 was expected.", remedy="give a part of the mass")
         if len({part.where[1] for part in self.parts}) > 1:
             raise ConfigError(
@@ -99,6 +100,11 @@ class Matter:
         total = sum(part.share for part in self.parts)
         if total > 1.0:
             raise ConfigError(f"The shares of the parts sum to {total:.3g}.", remedy="let them sum to 1 at most")
+
+    @property
+    def hidden_share(self) -> float:
+        """`uneven`, or what is assumed without it; one half stands for any part, all alike."""
+        return self.uneven if self.uneven is not None else 0.25 if self.material else 0.5
 
 
 @dataclass(frozen=True)

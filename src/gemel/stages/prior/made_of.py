@@ -111,7 +111,9 @@ def _matter_words(matter: Matter) -> str:
     ends = "".join(f", {part.where} end {part.material}" for part in matter.parts)
     fill = matter.fill or material.fill
     filled = f"{fill[0]:g} to {fill[-1]:g}" if fill[0] < fill[-1] else f"{fill[0]:g}"
-    return f"{material.name}{ends}, filled {filled}, {100 * matter.uneven:g} % anywhere"
+    if not matter.material and not matter.parts:
+        return "any density, weight anywhere inside" if matter.hidden_share else "any density, even"
+    return f"{material.name}{ends}, filled {filled}, {100 * matter.hidden_share:g} % anywhere"
 
 
 def _matter_sources(matter: Matter) -> str:

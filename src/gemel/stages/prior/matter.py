@@ -1,9 +1,10 @@
 """Mass and centre of mass from what an object is made of: densities, how full it is, and weight that may hide in it.
 
 One draw goes like this. The mesh's volume is off by a factor. Every part gets a density and a fill of its material.
-Part of the mass, `uneven` on average, is a hidden weight at a random place inside: the total grows by it and the centre
-of mass moves towards it. So mass and centre of mass of one draw belong together, and the centre of mass, being a mean
-of places inside, is never outside the hull.
+Part of the mass, `uneven` on average, is a hidden weight at a random place inside: the centre of mass moves towards it
+and the total grows by it (not that of an unknown material, whose density is of the object as a whole). So mass and
+centre of mass of one draw belong together, and the centre of mass, being a mean of places inside, is never outside the
+hull.
 """
 
 from collections.abc import Mapping
@@ -77,8 +78,8 @@ def draw_matter(
     """
     pieces = pieces_of(solid, matter, where=where)
     if mass_range_kg is None:
-        return _draw(solid, pieces, matter.uneven, count, rng, sizes or {})
-    pool = _draw(solid, pieces, matter.uneven, _POOL * count, rng, sizes or {})
+        return _draw(solid, pieces, matter, count, rng, sizes or {})
+    pool = _draw(solid, pieces, matter, _POOL * count, rng, sizes or {})
     fitting = np.flatnonzero((pool.mass_kg >= mass_range_kg[0]) & (pool.mass_kg <= mass_range_kg[1]))
     if len(fitting) < _ENOUGH * count:
         return MatterDraws(pool.mass_kg[:count], pool.com[:count], is_consistent=False)
@@ -89,7 +90,7 @@ def draw_matter(
 def _draw(
     solid: Solid,
     pieces: list[Piece],
-    uneven: float,
+    matter: Matter,
     count: int,
     rng: np.random.Generator,
     sizes: Mapping[int, tuple[float, float]],
@@ -106,13 +107,15 @@ def _draw(
     body_kg = masses.sum(axis=0)
     com = np.einsum("pn,pi->ni", masses / body_kg, np.stack([piece.slab.centroid for piece in pieces]))
     com += rng.normal(0.0, solid.position_sigma_m, (count, 3))
-    hidden = rng.beta(1.0, 1.0 / uneven - 1.0, count) if uneven else np.zeros(count)
+    share = matter.hidden_share
+    hidden = rng.beta(1.0, 1.0 / share - 1.0, count) if share else np.zeros(count)
     places = solid.interior[rng.integers(0, len(solid.interior), count)]
     com = solid.pulled_into_hull((1.0 - hidden)[:, None] * com + hidden[:, None] * places)
     middle = solid.bounds.mean(axis=0)
     # A measured size stretches places about the middle, the frame's origin; the hull check is on the mesh as it is.
     com = solid.pulled_into_hull(middle + stretch * (com - middle)) if sizes else com
-    return MatterDraws(body_kg * volume_factor / (1.0 - hidden), com)
+    whole_kg = body_kg * volume_factor / (1.0 - hidden if matter.material else 1.0)
+    return MatterDraws(whole_kg, com)
 
 
 def _fill(given: tuple[float, ...], material: Material) -> tuple[float, float]:

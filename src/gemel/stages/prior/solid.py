@@ -125,12 +125,15 @@ def _outward(vertices: Points, faces: np.ndarray, middle: Float[np.ndarray, "3"]
 def _interior_points(vertices: Points, faces: np.ndarray, box: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Points spread evenly through a closed surface, (k, 3): places on vertical lines, each as likely as it is long."""
     lines = rng.uniform(box[0, :2], box[1, :2], (_LINES, 2))
-    pieces = [piece for at in lines for piece in _inside(at, vertices[faces])]
+    corners = vertices[faces]
+    low, high = corners[:, :, :2].min(axis=1), corners[:, :, :2].max(axis=1)
+    near = [np.all((low <= at) & (at <= high), axis=1) for at in lines]
+    pieces = [piece for at, keep in zip(lines, near, strict=True) for piece in _inside(at, corners[keep])]
     if not pieces:  # thinner than the lines are apart
         return vertices[np.unique(faces)].mean(axis=0)[None]
-    x, y, low, high = np.array(pieces).T
-    chosen = rng.choice(len(pieces), _INTERIOR_POINTS, p=(high - low) / np.sum(high - low))
-    return np.stack([x[chosen], y[chosen], rng.uniform(low[chosen], high[chosen])], axis=1)
+    x, y, below, above = np.array(pieces).T
+    chosen = rng.choice(len(pieces), _INTERIOR_POINTS, p=(above - below) / np.sum(above - below))
+    return np.stack([x[chosen], y[chosen], rng.uniform(below[chosen], above[chosen])], axis=1)
 
 
 def _inside(at: Float[np.ndarray, "2"], corners: Float[np.ndarray, "f 3 3"]) -> list[tuple[float, float, float, float]]:

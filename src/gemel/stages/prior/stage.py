@@ -65,6 +65,10 @@ def prior(
     `task_ranges` are the task's, by parameter; `file_table` is the content of the user's file; `pictures` gives views
     of an object, and `chat` is the model that is shown them: both are used only when `kind` is `vlm`.
     """
+    if not reconstruction.objects:  # reconstruct has said so
+        return Belief((), np.empty((config.samples, 0)), np.full(config.samples, 1.0 / config.samples)), PriorInfo(
+            (), {}
+        )
     ranges = task_ranges or {}
     model = _model(reconstruction, config, ranges, rng)
     count = config.samples
