@@ -154,7 +154,7 @@ def _make_prior(run: Run, key: str, on_progress: OnProgress) -> tuple[Belief, tu
         reconstruction,
         config,
         blobs=run.store,
-        rng=np.random.default_rng([run.project.settings.seed, 4]),
+        rng=np.random.default_rng([run.project.settings.seed, 5]),
         task_ranges=_task_ranges(run),
         file_table=read_toml(path) if path else None,
         pictures=lambda name: object_pictures(

@@ -156,8 +156,8 @@ class Project:
             prior,
             vlm=replace(
                 prior.vlm,
-                url=os.environ.get("GEMEL_VLM_URL", prior.vlm.url),
-                model=os.environ.get("GEMEL_VLM_MODEL", prior.vlm.model),
+                url=os.environ.get("GEMEL_VLM_URL") or prior.vlm.url,
+                model=os.environ.get("GEMEL_VLM_MODEL") or prior.vlm.model,
             ),
             objects={**prior.objects, **{name: item.matter() for name, item in settings.objects.items()}},
             surfaces={**prior.surfaces, **settings.surfaces},

@@ -1,6 +1,7 @@
 """What is believed about physical parameters. Prior and posterior are the same type."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -63,3 +64,9 @@ class Belief:
     def names(self) -> tuple[str, ...]:
         """Parameter names, in column order."""
         return tuple(parameter.name for parameter in self.parameters)
+
+    def only(self, names: Collection[str]) -> "Belief":
+        """The same belief of some parameters alone, in their order here; others are marginalised out."""
+        columns = [column for column, name in enumerate(self.names) if name in names]
+        parameters = tuple(self.parameters[column] for column in columns)
+        return replace(self, parameters=parameters, samples=self.samples[:, columns])

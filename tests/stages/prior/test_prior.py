@@ -238,6 +238,15 @@ def test_nothing_reconstructed_is_an_empty_belief() -> None:
     assert info.findings == ()
 
 
+def test_a_belief_of_some_parameters_keeps_their_joint_draws() -> None:
+    """What a simulator does not know can be left out; rows still belong together."""
+    belief, _ = _prior("t_block")
+    kept = belief.only({"object/t_block/com_y", "object/t_block/mass"})
+    assert kept.names == ("object/t_block/mass", "object/t_block/com_y")
+    np.testing.assert_array_equal(kept.samples[:, 1], _column(belief, "object/t_block/com_y"))
+    assert kept.record == belief.record
+
+
 def test_hidden_weights_are_spread_evenly_through_the_shape() -> None:
     """Places inside a shape average to its middle, and none is in the hole of a ring."""
     for name in ("t_block", "ring", "bracket"):

@@ -84,7 +84,8 @@ def prior(
         config, findings = _with_seen_materials(config, asked), findings + noted
     weak, noted = _weak(model, config, ranges, strong, rng)
     opinions = [*strong, *weak]
-    names = (*model.names, *(name for name in config.measured if name in model.sizes))
+    sizes = dict.fromkeys(name for opinion in strong for name in opinion.draws if name in model.sizes)
+    names = (*model.names, *sizes)
     belief, chosen = combined(model, opinions, names, count)
     record = _record(config, belief, chosen, opinions, asked)
     belief = replace(belief, record=blobs.put_bytes(json.dumps(record, indent=1, ensure_ascii=False).encode()))
