@@ -152,6 +152,7 @@ class Project:
             f"object/{name}/{key.rsplit('_', 1)[0]}": measurement
             for name, item in settings.objects.items() for key, measurement in item.measured.items()
         }  # fmt: skip
+        matters = {name: item.matter() for name, item in settings.objects.items() if item.matter() != Matter()}
         return replace(
             prior,
             vlm=replace(
@@ -159,7 +160,7 @@ class Project:
                 url=os.environ.get("GEMEL_VLM_URL") or prior.vlm.url,
                 model=os.environ.get("GEMEL_VLM_MODEL") or prior.vlm.model,
             ),
-            objects={**prior.objects, **{name: item.matter() for name, item in settings.objects.items()}},
+            objects={**prior.objects, **matters},
             surfaces={**prior.surfaces, **settings.surfaces},
             measured={**prior.measured, **settings.measured, **of_objects},
         )

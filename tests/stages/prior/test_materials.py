@@ -44,7 +44,7 @@ def test_names_aliases_and_pairs_are_unambiguous() -> None:
 
 def test_an_unknown_material_lists_the_closest() -> None:
     """A mistyped material is refused with what may have been meant."""
-    with pytest.raises(ConfigError, match="Closest: 'aluminium'"):
+    with pytest.raises(ConfigError, match=r"Closest: \['aluminium'"):
         material_table().find("alluminium", where="[objects.mug]")
     assert material_table().find("Plexiglas", where="").name == "acrylic"
 

@@ -39,7 +39,8 @@ def material_opinions(
     labelled, rest = _Columns(), _Columns()
     findings: list[Finding] = []
     for name in model.solid_from_object:
-        matter = _as_uniform(config.objects.get(name, Matter())) if is_uniform else config.objects.get(name, Matter())
+        matter = config.objects.get(name, Matter())
+        matter = _as_uniform(matter) if is_uniform else matter
         drawn = _object_draws(model, name, matter, better, count, rng)
         findings += _remarks(name, matter, drawn, better, is_uniform=is_uniform)
         columns = labelled if matter.material else rest
@@ -49,8 +50,8 @@ def material_opinions(
         second = config.surfaces[surface].material if surface in config.surfaces else ""
         columns = labelled if first and second else rest
         columns.add_contact(contact, first or UNKNOWN, second or UNKNOWN, count, rng)
-    word = "geometry" if is_uniform else "materials"
-    return labelled.opinion(word), rest.opinion("geometry" if is_uniform else "unknown material"), tuple(findings)
+    words = ("geometry", "geometry") if is_uniform else ("materials", "unknown material")
+    return labelled.opinion(words[0]), rest.opinion(words[1]), tuple(findings)
 
 
 class _Columns:

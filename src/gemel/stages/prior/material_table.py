@@ -5,6 +5,7 @@ A range [low, high] of the table stands for a log-normal distribution with 5 % o
 of what the two materials show against smooth hard surfaces, made wider because that rule is rough.
 """
 
+import difflib
 import math
 import tomllib
 from collections.abc import Callable, Mapping
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from gemel.errors import ConfigError, choices_text
+from gemel.errors import ConfigError
 
 UNKNOWN = "unknown"
 TABLE_FILE = Path(__file__).parent / "materials.toml"
@@ -72,10 +73,11 @@ class MaterialTable:
         key = name.strip().lower()
         key = self.alias_of.get(key, key)
         if key not in self.material_from_name:
-            names = (*self.material_from_name, *self.alias_of)
+            closest = difflib.get_close_matches(key, (*self.material_from_name, *self.alias_of), n=3)
             raise ConfigError(
-                f"{where}: material {choices_text(name, names)}",
-                remedy='use one of the choices, or "unknown" and measure the mass',
+                f"{where}: material {name!r} is unknown. Closest: {closest or 'none'}. "
+                f"Choices: {sorted(self.material_from_name)}.",
+                remedy="use one of the choices, or leave it out and measure the mass",
             )
         return self.material_from_name[key]
 

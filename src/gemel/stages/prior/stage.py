@@ -65,13 +65,10 @@ def prior(
     `task_ranges` are the task's, by parameter; `file_table` is the content of the user's file; `pictures` gives views
     of an object, and `chat` is the model that is shown them: both are used only when `kind` is `vlm`.
     """
+    ranges, count = task_ranges or {}, config.samples
     if not reconstruction.objects:  # reconstruct has said so
-        return Belief((), np.empty((config.samples, 0)), np.full(config.samples, 1.0 / config.samples)), PriorInfo(
-            (), {}
-        )
-    ranges = task_ranges or {}
+        return Belief((), np.empty((count, 0)), np.full(count, 1.0 / count)), PriorInfo((), {})
     model = _model(reconstruction, config, ranges, rng)
-    count = config.samples
     strong = [measured_opinion(model, config.measured, count, rng)]
     if file_table is not None:
         strong.append(file_opinion(model, file_table, count, rng, where=config.file or "the prior's file"))
