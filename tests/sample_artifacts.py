@@ -94,7 +94,7 @@ def _reconstruction() -> Reconstruction:
 
 def _belief() -> Belief:
     parameter = Parameter("object/mug/com_x", "m", -0.1, 0.1, "linear", ValueSource.INFERRED, ("0", "3"))
-    return Belief((parameter,), np.array([[0.01], [np.pi]]), np.array([0.25, 0.75]))
+    return Belief((parameter,), np.array([[0.01], [np.pi]]), np.array([0.25, 0.75]), _BLOB)
 
 
 def _task() -> Task:

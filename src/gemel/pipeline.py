@@ -1,9 +1,13 @@
 """The stages in order: how each is wired to the artifacts before it. This is the only file that knows all stages."""
 
+import os
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from gemel.artifacts.belief import Belief
 from gemel.artifacts.capture import Capture
 from gemel.artifacts.finding import Finding
 from gemel.artifacts.reconstruction import Reconstruction
@@ -16,8 +20,15 @@ from gemel.reconstruct_pictures import reconstruct_pictures
 from gemel.running import OnProgress, Reporter, Run, Stage, StageResult, StageStatus, names_of, run_stages, status_of
 from gemel.services.formats.mask_tracks import MaskReader
 from gemel.services.formats.robot_model import compile_stored_robot
+from gemel.services.formats.toml_table import read_toml
 from gemel.services.generate.generator import Generator, GeneratorFile, make_generator
+from gemel.services.tasks import get_task
 from gemel.stages.ingest.stage import ingest
+from gemel.stages.prior.config import PriorConfig, VlmConfig
+from gemel.stages.prior.material_table import TABLE_FILE
+from gemel.stages.prior.stage import prior
+from gemel.stages.prior.vlm.client import Chat
+from gemel.stages.prior.vlm.views import object_pictures
 from gemel.stages.reconstruct.stage import nothing_to_reconstruct, reconstruct
 from gemel.stages.segment.stage import segment
 from gemel.stages.split.stage import split
@@ -135,6 +146,64 @@ def _reconstruct_sources(run: Run) -> dict[str, str]:
     return {"models": hash_json([[path.name, hashes[path]] for path in paths])}
 
 
+def _make_prior(run: Run, key: str, on_progress: OnProgress) -> tuple[Belief, tuple[Finding, ...]]:
+    capture, reconstruction = run.get("ingest", Capture), run.get("reconstruct", Reconstruction)
+    config, path = run.project.prior_config(), run.project.prior_file
+    fit = FitData.of(capture, run.get("split", Split))
+    result, info = prior(
+        reconstruction,
+        config,
+        blobs=run.store,
+        rng=np.random.default_rng([run.project.settings.seed, 5]),
+        task_ranges=_task_ranges(run),
+        file_table=read_toml(path) if path else None,
+        pictures=lambda name: object_pictures(
+            name,
+            config.vlm.images,
+            reconstruction,
+            fit=fit,
+            frames=run.frames(capture, "prior", key),
+            mask_of=MaskReader(run.get("segment", Segmentation), run.store),
+            robot=compile_stored_robot(capture.robot, run.store) if capture.robot is not None else None,
+        ),
+        chat=_chat(config.vlm) if config.kind == "vlm" else None,
+        on_progress=on_progress,
+    )
+    return result, info.findings
+
+
+def _chat(config: VlmConfig) -> Chat | None:
+    """The model to ask, if one is named; its key is read here and goes nowhere but into its requests."""
+    if not config.url and not config.model:
+        return None
+    return Chat(
+        config.url,
+        config.model,
+        key=os.environ.get("GEMEL_VLM_KEY", ""),
+        timeout_s=config.timeout_s,
+        retries=config.retries,
+        backoff_s=config.backoff_s,
+    )
+
+
+def _prior_config(run: Run) -> PriorConfig:
+    """Which model would be asked is part of the work only where one is asked."""
+    config = run.project.prior_config()
+    return config if config.kind == "vlm" else replace(config, vlm=VlmConfig())
+
+
+def _prior_sources(run: Run) -> dict[str, str]:
+    """The table of materials, the user's own prior, and the ranges of the task that is named."""
+    files = {"materials": TABLE_FILE, "file": run.project.prior_file}
+    sources = {name: run.store.hash_files([path])[path] for name, path in files.items() if path and path.is_file()}
+    return sources | {"task": hash_json(encode(_task_ranges(run), {}))}
+
+
+def _task_ranges(run: Run) -> Mapping[str, tuple[float, float]]:
+    task = run.project.settings.task.name
+    return get_task(task).parameter_ranges if task else {}
+
+
 def show(run: Run, stage: str, pictures: dict[str, Picture]) -> None:
     """Put a stage's pictures where people look for them: `pictures/STAGE/` in the project folder."""
     write_pictures(run.project.folder / "pictures" / stage, pictures)
@@ -149,6 +218,8 @@ STAGES = (
           lambda run: run.project.segment_config(), _make_segmentation),
     Stage("reconstruct", "gemel.stages.reconstruct.stage", ("ingest", "split", "segment"),
           _reconstruct_sources, lambda run: run.project.settings.reconstruct, _make_reconstruction),
+    Stage("prior", "gemel.stages.prior.stage", ("ingest", "split", "segment", "reconstruct"), _prior_sources,
+          _prior_config, _make_prior),
 )  # fmt: skip
 STAGE_NAMES = names_of(STAGES)
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from gemel.errors import ConfigError
+from gemel.errors import ConfigError, choices_text
 from gemel.services.formats.calibration import JointScale
 from gemel.services.formats.toml_table import from_table, read_toml
 from gemel.stages.ingest.config import IngestConfig
+from gemel.stages.prior.config import Matter, Measurement, Part, PriorConfig, Surface
 from gemel.stages.reconstruct.config import ReconstructConfig
 from gemel.stages.segment.config import ObjectPrompt, SegmentConfig
 from gemel.stages.split.config import SplitConfig
@@ -52,6 +53,39 @@ class EpisodeSettings:
 
 
 @dataclass(frozen=True)
+class ObjectSettings(ObjectPrompt):
+    """`[objects.NAME]`: which object is meant, what it is made of, and what was measured of it."""
+
+    material: str = ""
+    """A name of the materials table (docs/prior.md)."""
+    fill: tuple[float, ...] = ()
+    """Part of the volume inside its surface that is material: [low, high]."""
+    uneven: float | None = None
+    """Part of the mass, on average, that may sit anywhere inside."""
+    parts: tuple[Part, ...] = ()
+    """Ends that are of another material."""
+    measured: dict[str, Measurement] = field(default_factory=dict)
+    """Readings by quantity: mass_kg, com_x_m, com_y_m, com_z_m, size_x_m, size_y_m, size_z_m."""
+
+    def __post_init__(self) -> None:
+        for key in self.measured:
+            if key not in _MEASURED_KEYS:
+                raise ConfigError(f"measured {choices_text(key, _MEASURED_KEYS)}", remedy="use one of the choices")
+        self.matter()
+
+    def prompted(self) -> ObjectPrompt:
+        """Only what segment needs: a new material is no reason to segment again."""
+        return ObjectPrompt(self.prompt, self.points, self.boxes)
+
+    def matter(self) -> Matter:
+        """What it is made of."""
+        return Matter(self.material, self.fill, self.uneven, self.parts)
+
+
+_MEASURED_KEYS = ("mass_kg", *(f"{what}_{axis}_m" for what in ("com", "size") for axis in "xyz"))
+
+
+@dataclass(frozen=True)
 class Settings:
     """All of `twin.toml`."""
 
@@ -65,8 +99,11 @@ class Settings:
     episodes: EpisodeSettings = field(default_factory=EpisodeSettings)
     split: SplitConfig = field(default_factory=SplitConfig)
     segment: SegmentConfig = field(default_factory=SegmentConfig)
-    objects: dict[str, ObjectPrompt] = field(default_factory=dict)
+    objects: dict[str, ObjectSettings] = field(default_factory=dict)
     reconstruct: ReconstructConfig = field(default_factory=ReconstructConfig)
+    prior: PriorConfig = field(default_factory=PriorConfig)
+    surfaces: dict[str, Surface] = field(default_factory=dict)
+    measured: dict[str, Measurement] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -105,7 +142,33 @@ class Project:
 
     def segment_config(self) -> SegmentConfig:
         """What segment is told."""
-        return replace(self.settings.segment, objects={**self.settings.segment.objects, **self.settings.objects})
+        prompts = {name: item.prompted() for name, item in self.settings.objects.items()}
+        return replace(self.settings.segment, objects={**self.settings.segment.objects, **prompts})
+
+    def prior_config(self) -> PriorConfig:
+        """What prior is told; the model's address and name may come from the environment, its key never does here."""
+        settings, prior = self.settings, self.settings.prior
+        of_objects = {
+            f"object/{name}/{key.rsplit('_', 1)[0]}": measurement
+            for name, item in settings.objects.items() for key, measurement in item.measured.items()
+        }  # fmt: skip
+        matters = {name: item.matter() for name, item in settings.objects.items() if item.matter() != Matter()}
+        return replace(
+            prior,
+            vlm=replace(
+                prior.vlm,
+                url=os.environ.get("GEMEL_VLM_URL") or prior.vlm.url,
+                model=os.environ.get("GEMEL_VLM_MODEL") or prior.vlm.model,
+            ),
+            objects={**prior.objects, **matters},
+            surfaces={**prior.surfaces, **settings.surfaces},
+            measured={**prior.measured, **settings.measured, **of_objects},
+        )
+
+    @property
+    def prior_file(self) -> Path | None:
+        """The user's own prior, if there is one."""
+        return _resolve(self.folder, self.settings.prior.file) if self.settings.prior.file else None
 
     @property
     def segment_model(self) -> str:

@@ -1,11 +1,13 @@
 """What is believed about physical parameters. Prior and posterior are the same type."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
 from jaxtyping import Float
 
+from gemel.artifacts.blob import BlobRef
 from gemel.errors import ConfigError
 
 
@@ -42,6 +44,8 @@ class Belief:
     samples: Float[np.ndarray, "sample parameter"]
     weights: Float[np.ndarray, " sample"]
     """Not negative, sum to one."""
+    record: BlobRef | None = None
+    """How each value came to be, as JSON: what every source said, raw answers of models; None when not recorded."""
 
     def __post_init__(self) -> None:
         total = float(self.weights.sum())
@@ -60,3 +64,9 @@ class Belief:
     def names(self) -> tuple[str, ...]:
         """Parameter names, in column order."""
         return tuple(parameter.name for parameter in self.parameters)
+
+    def only(self, names: Collection[str]) -> "Belief":
+        """The same belief of some parameters alone, in their order here; others are marginalised out."""
+        columns = [column for column, name in enumerate(self.names) if name in names]
+        parameters = tuple(self.parameters[column] for column in columns)
+        return replace(self, parameters=parameters, samples=self.samples[:, columns])

@@ -105,4 +105,5 @@ def _segment_block() -> list[str]:
         "# Objects: without any table the thing on the table is meant. `gemel prompt` writes tables such as:",
         "# [objects.mug]",
         '# prompt = "red mug"',
+        '# material = "ceramic"   # what it is made of, for the prior (docs/prior.md)',
     ]

@@ -90,7 +90,10 @@ class ProjectDesk:
         for key in clicks:
             self._check(key)
         path = self._project.folder / SETTINGS
-        new = with_table(path.read_text(encoding="utf-8"), f"objects.{toml_key(name)}", _lines(text, clicks))
+        new = with_table(
+            path.read_text(encoding="utf-8"), f"objects.{toml_key(name)}", _lines(text, clicks),
+            replaced=("prompt", "points", "boxes"),
+        )  # fmt: skip
         before = path.read_text(encoding="utf-8")
         rewrite(path, new)
         try:

@@ -5,16 +5,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 
-def with_table(text: str, header: str, lines: Sequence[str]) -> str:
-    """The text with the table `[header]` replaced by these lines, or with them at its end."""
-    kept, is_inside = [], False
+def with_table(text: str, header: str, lines: Sequence[str], *, replaced: Sequence[str]) -> str:
+    """The text with these lines in the table `[header]`, at its end; of the old table only keys in `replaced` go."""
+    others, own = [], []
+    is_inside, is_dropped = False, False
     for line in text.splitlines():
         if line.startswith("["):  # lines inside a multi-line array are indented
-            is_inside = line.strip() == f"[{header}]"
+            is_inside, is_dropped = line.strip() == f"[{header}]", True
+        elif is_inside and not line.startswith((" ", "\t", "]")):
+            is_dropped = line.split("=")[0].strip() in replaced
         if not is_inside:
-            kept.append(line)
-    body = "\n".join(kept).rstrip()
-    return body + "\n\n" + "\n".join([f"[{header}]", *lines]) + "\n"
+            others.append(line)
+        elif not is_dropped and line.strip():
+            own.append(line)
+    body = "\n".join(others).rstrip()
+    return body + "\n\n" + "\n".join([f"[{header}]", *lines, *own]) + "\n"
 
 
 def rewrite(path: Path, text: str) -> None:

@@ -1,0 +1,1 @@
+"""What is believed of physical parameters before anything has been touched."""
