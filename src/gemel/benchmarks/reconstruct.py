@@ -49,11 +49,11 @@ def bench_reconstruct(
 ) -> tuple[dict[str, float], list[Row]]:
     """Medians over objects and seeds; `workers` captures side by side (two cores each).
 
-    With `variants` "full" nothing is compared: only the default method on the default recordings.
+    With `variants` "full" nothing is compared: only the default method, on recordings of the default size.
     """
     jobs = _jobs(quick, seed, data, seeds)
     if variants == "full":
-        jobs = [replace(job, variants=("full",)) for job in jobs if job.scan == Scan(job.scan.object, job.scan.seed)]
+        jobs = [replace(job, variants=("full",)) for job in jobs if quick or job.scan.size == Scan.size]
     record_scans([job.scan for job in jobs], data)
     if workers == 1:
         groups = [_measure(job) for job in jobs]
