@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-Commands = Float[np.ndarray, "_ t control"]
+Commands = Float[np.ndarray, "_ _ control"]
 PerControl = Float[np.ndarray, "sim control"]
 
 

@@ -98,6 +98,7 @@ class SimulatorNative:
         One row stands for all. Drives have been holding `commands`; without them, position servos have been holding
         the joints where they are, and other controls have been zero.
         """
+        self._check_state(qpos, qvel)
         self._batch.reset(stage=0)
         self._batch.bind("qpos")[...] = qpos
         self._batch.bind("qvel")[...] = 0.0 if qvel is None else qvel
@@ -162,6 +163,14 @@ class SimulatorNative:
         """A field as the model was compiled."""
         owner, part = (self.model.opt, field[4:]) if field.startswith("opt.") else (self.model, field)
         return np.asarray(getattr(owner, part))
+
+    def _check_state(self, qpos: np.ndarray, qvel: np.ndarray | None) -> None:
+        for what, rows, width in (("positions", qpos, self.model.nq), ("velocities", qvel, self.model.nv)):
+            if rows is not None and (rows.shape[1] != width or len(rows) not in (1, self.count)):
+                raise ConfigError(
+                    f"A reset was given {what} of shape {rows.shape}; ({self.count} or 1, {width}) was expected.",
+                    remedy="give one row for each simulation or one for all",
+                )
 
     def _check_controls(self, controls: np.ndarray, every: int) -> None:
         rows, columns = controls.shape[0], controls.shape[2]
