@@ -61,7 +61,8 @@ def servo_arm() -> Any:
     """Two joints with position servos, a hinge and a slide, without gravity."""
     return scene(
         '<body name="upper"><joint name="hinge" axis="0 0 1" damping="0.1"/>'
-        '<geom type="capsule" fromto="0 0 0 0.3 0 0" size="0.02" mass="1"/><body name="lower" pos="0.3 0 0"><joint name="slide" type="slide" axis="0 1 0.2" '
+        '<geom type="capsule" fromto="0 0 0 0.3 0 0" size="0.02" mass="1"/>'
+        '<body name="lower" pos="0.3 0 0"><joint name="slide" type="slide" axis="0 1 0.2" '
         'pos="0.01 0 0"/><geom type="box" size="0.05 0.02 0.02" mass="0.3"/></body></body>',
         rest='<actuator><position name="hinge_servo" joint="hinge" kp="300" kv="20"/>'
         '<position name="slide_servo" joint="slide" kp="800" kv="40"/></actuator>',
