@@ -6,7 +6,7 @@ does not creep; scenes with a gripper get iterations against slip besides. The t
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from gemel.artifacts.blob import Blobs
 from gemel.artifacts.twin import Twin
 from gemel.errors import ConfigError, MissingExtraError
 from gemel.geometry import SE3, Inertia
+from gemel.services.sim.articulated import add_articulated
 from gemel.services.sim.contacts import GRIPPER, TABLE, Part, add_contact, add_force_sensor, robot_parts, touching
 from gemel.services.sim.parameters import ParameterMap
 from gemel.services.sim.robot_spec import calibrated_robot
@@ -87,10 +88,14 @@ def compile_twin(
     has_robot = twin.robot is not None and config.is_robot_included
     spec, robot = _robot(twin, blobs) if has_robot else (mujoco.MjSpec(), ())
     objects = [_add_object(spec, twin, blobs, name) for name in twin.colliders]
+    fixtures = [
+        add_articulated(spec, name, thing, twin.reconstruction.placements.get(name, SE3.identity()), blobs)
+        for name, thing in twin.reconstruction.articulated.items()
+    ]
     table = _add_table(spec, twin)
     _set_options(spec, twin, config, has_gripper=any(part.label == GRIPPER for part in robot))
-    for first, second in touching(objects, robot, table):
-        add_contact(spec, first, second, dimension=_dimension(draw, first, second))
+    for first, second in touching(objects, fixtures, robot, table):
+        add_contact(spec, first, second, dimension=_dimension({*twin.belief.names, *draw}, first, second))
         if config.has_force_sensors:
             add_force_sensor(spec, first, second)
     model = _compiled(spec)
@@ -179,13 +184,13 @@ def _set_options(spec: Any, twin: Twin, config: CompileConfig, *, has_gripper: b
     spec.option.noslip_iterations = 3 if has_gripper else 0
 
 
-def _dimension(draw: Draw, first: Part, second: Part) -> int:
+def _dimension(names: Set[str], first: Part, second: Part) -> int:
     """How many kinds of friction a contact needs: those that are believed in, and turning in a grip."""
     labels = (f"contact/{first.label}-{second.label}", f"contact/{second.label}-{first.label}")
-    if any(f"{label}/rolling" in draw for label in labels):
+    if any(f"{label}/rolling" in names for label in labels):
         return 6
     is_gripped = GRIPPER in (first.label, second.label)
-    return 4 if is_gripped or any(f"{label}/torsional" in draw for label in labels) else 3
+    return 4 if is_gripped or any(f"{label}/torsional" in names for label in labels) else 3
 
 
 def _compiled(spec: Any) -> Any:

@@ -50,12 +50,20 @@ def robot_parts(spec: Any, model: Any) -> tuple[Part, ...]:
     return tuple(Part(label, tuple(geoms)) for label, geoms in found.items())
 
 
-def touching(objects: Sequence[Part], robot: Sequence[Part], table: Part | None) -> Iterator[tuple[Part, Part]]:
-    """All contacts of a scene. What the robot's parts do to each other is left to the robot's own model."""
+def touching(
+    objects: Sequence[Part], fixtures: Sequence[Part], robot: Sequence[Part], table: Part | None
+) -> Iterator[tuple[Part, Part]]:
+    """All contacts of a scene; fixtures are objects that stand where they are.
+
+    What the robot's parts do to each other is left to the robot's own model.
+    """
     ground = [table] if table is not None else []
     for i, first in enumerate(objects):
-        for second in (*objects[i + 1 :], *ground, *robot):
+        for second in (*objects[i + 1 :], *fixtures, *ground, *robot):
             yield first, second
+    for fixture in fixtures:
+        for part in robot:
+            yield fixture, part
     for part in robot:
         for second in ground:
             yield part, second

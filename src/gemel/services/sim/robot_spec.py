@@ -34,15 +34,15 @@ def calibrated_robot(
     `joints` names the model's joint of each offset, empty where a logged joint is none of the model's.
     """
     spec = stored_robot_spec(robot, blobs)
-    as_filed = spec.compile()
+    as_filed = spec.copy().compile()  # compiling fuses still links away
     if Ts_world_base.batch_shape[0]:
         _place_roots(spec, as_filed, Ts_world_base)
     for name, offset in zip(joints, offsets, strict=True):
         if name and offset:
             _turn_zero(spec, name, float(offset))
-    for key in spec.keys:  # their joint values are those of the uncorrected model
+    for key in list(spec.keys):  # their joint values are those of the uncorrected model
         spec.delete(key)
-    if not spec.actuators:
+    if as_filed.nu == 0:
         _add_servos(spec, as_filed)
     return spec, as_filed
 
@@ -57,19 +57,40 @@ def _place_roots(spec: Any, model: Any, Ts_world_base: SE3) -> None:
         )
     for row, root in enumerate(roots):
         body = spec.body(model.body(root).name)
-        # A link that the compiler fuses into the world stays a parent in the description.
-        T_parent_root = _static_pose(spec, body.parent).inverse() @ Ts_world_base[row]
+        T_parent_root = _still_pose(spec, body).inverse() @ Ts_world_base[row]
         _clear_other_orientation(body)
         body.pos, body.quat = T_parent_root.translation, T_parent_root.rotation.wxyz
 
 
-def _static_pose(spec: Any, body: Any) -> SE3:
-    """Pose of a body that does not move, from the description alone."""
-    pose = SE3.identity()
+def _still_pose(spec: Any, body: Any) -> SE3:
+    """Pose of what a root link hangs on, from the description alone: still links and frames that the compiler fuses."""
+    pose = _frames(spec, body)
+    body = body.parent
     while body is not None and body.name != spec.worldbody.name:
-        pose = SE3(SO3(np.array(body.quat)), np.array(body.pos)) @ pose
+        pose = _frames(spec, body) @ _own_pose(spec, body) @ pose
         body = body.parent
     return pose
+
+
+def _frames(spec: Any, body: Any) -> SE3:
+    """Pose of the frames that a body is written in, in its parent."""
+    pose, frame = SE3.identity(), body.frame
+    while frame is not None:
+        pose, frame = _own_pose(spec, frame) @ pose, frame.frame
+    return pose
+
+
+def _own_pose(spec: Any, element: Any) -> SE3:
+    import mujoco
+
+    quat = np.array(element.quat)
+    if element.alt.type != mujoco.mjtOrientation.mjORIENTATION_QUAT:
+        quat = np.array(
+            spec.resolve_orientation(
+                degree=spec.compiler.degree, sequence=spec.compiler.eulerseq, orientation=element.alt
+            )
+        )
+    return SE3(SO3(quat), np.array(element.pos))
 
 
 def _clear_other_orientation(body: Any) -> None:
@@ -105,10 +126,11 @@ def _add_servos(spec: Any, model: Any) -> None:
     followers = {
         int(model.eq_obj1id[e])
         for e in range(model.neq)
-        if model.eq_type[e] == mujoco.mjtEq.mjEQ_JOINT and model.eq_obj2id[e] >= 0
+        if model.eq_type[e] == int(mujoco.mjtEq.mjEQ_JOINT) and model.eq_obj2id[e] >= 0
     }
+    movable = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
     for j in range(model.njnt):
-        if model.jnt_type[j] in (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE) and j not in followers:
+        if model.jnt_type[j] in movable and j not in followers:
             name, inertia = model.joint(j).name, float(model.dof_M0[model.jnt_dofadr[j]])
             servo = spec.add_actuator(name=name, target=name, trntype=mujoco.mjtTrn.mjTRN_JOINT)
             servo.set_to_position(kp=inertia * _SERVO_RAD_S**2, kv=2.0 * inertia * _SERVO_RAD_S)

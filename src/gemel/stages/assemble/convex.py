@@ -1,7 +1,5 @@
 """An object's surface as convex pieces that a physics engine can touch."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -9,32 +7,23 @@ from gemel.errors import MissingExtraError
 from gemel.stages.assemble.collider_gap import largest_gap
 from gemel.stages.assemble.hull import hull_corners
 
-Points = Float[np.ndarray, "v 3"]
+Points = Float[np.ndarray, "_ 3"]
 _MOST_CORNERS = 64
 """Corners of a piece; more make contacts slow and hardly better."""
-
-
-@dataclass(frozen=True, eq=False)
-class Pieces:
-    """Convex pieces and how well they stand for the surface."""
-
-    pieces: tuple[Float[np.ndarray, "_ 3"], ...]
-    """Corners of each, in the object's frame [m]."""
-    gap_m: float
-    """Largest distance between their surface and the object's."""
 
 
 def convex_pieces(
     vertices: Points, faces: Int[np.ndarray, "f 3"], *, concavity: float, convex_gap_m: float, face_count: int,
     rng: np.random.Generator,
-) -> Pieces:  # fmt: skip
-    """One piece where the convex hull will do, else CoACD's approximate convex decomposition (Wei et al. 2022)."""
+) -> tuple[Points, ...]:  # fmt: skip
+    """Corners of each piece [m]: one piece where the convex hull will do, else as many as CoACD cuts (Wei et al. 2022).
+
+    The hull will do where it is nowhere farther than `convex_gap_m` from the surface.
+    """
     whole = (hull_corners(vertices),)
-    gap_m = largest_gap(vertices, faces, whole, rng)
-    if gap_m <= convex_gap_m:
-        return Pieces(whole, gap_m)
-    cut = _cut(*_simplified(vertices, faces, face_count), concavity)
-    return Pieces(cut, largest_gap(vertices, faces, cut, rng))
+    if largest_gap(vertices, faces, whole, rng) <= convex_gap_m:
+        return whole
+    return _cut(*_simplified(vertices, faces, face_count), concavity)
 
 
 def _cut(vertices: Points, faces: np.ndarray, concavity: float) -> tuple[Points, ...]:

@@ -12,6 +12,7 @@ from gemel.geometry import SE3
 from gemel.services.sim.compile import CompileConfig, CompiledTwin, compile_twin
 from gemel.services.sim.mass_properties import nominal_inertia
 from gemel.services.sim.native import SimulatorNative
+from gemel.services.sim.parameters import ParameterMap
 from gemel.stages.assemble.hull import is_inside
 
 _DRIFT_M = (0.01, 0.001)
@@ -30,10 +31,14 @@ def judge(twin: Twin, blobs: Blobs, *, settle_s: float, density_kg_m3: float) ->
     """
     found = [*_shapes(twin, blobs)]
     try:
-        scene = compile_twin(twin, blobs, config=CompileConfig(is_robot_included=False))
-        compile_twin(twin, blobs)  # with the robot: the twin has to compile whole
+        whole = compile_twin(twin, blobs, draw={})
     except GemelError as error:
-        return (*found, _unphysical(error))
+        return (*found, Finding("does-not-compile", Severity.ERROR, error.problem, error.remedy))
+    try:
+        ParameterMap(whole.model).settings(twin.belief.names, twin.belief.samples)
+    except GemelError as error:
+        return (*found, Finding("unphysical-parameters", Severity.ERROR, error.problem, error.remedy))
+    scene = compile_twin(twin, blobs, config=CompileConfig(is_robot_included=False))
     found += [*_masses(twin, blobs, scene, density_kg_m3), *_overlaps(scene)]
     if not any(finding.severity is Severity.ERROR for finding in found):
         found += _drifts(twin, blobs, scene, settle_s)
@@ -65,19 +70,10 @@ def _shapes(twin: Twin, blobs: Blobs) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _unphysical(error: GemelError) -> Finding:
-    return Finding("unphysical", Severity.ERROR, error.problem, error.remedy)
-
-
 def _masses(twin: Twin, blobs: Blobs, scene: CompiledTwin, density_kg_m3: float) -> Iterator[Finding]:
     """Mass for the volume, and a centre of mass inside the object, at the belief's mean."""
     for name in scene.objects:
         inertia = nominal_inertia(scene.model, scene.model.body(name).id)
-        if not inertia.is_physical():
-            yield Finding(
-                "unphysical-inertia", Severity.ERROR, f"{name!r}: no body has the inertia that the belief gives it.",
-                "correct the belief, or let it hold log-Cholesky parameters", stream=name,
-            )  # fmt: skip
         uniform = twin.inertias[name]
         density = inertia.mass_kg / uniform.mass_kg * density_kg_m3
         if not _DENSITY_KG_M3[0] <= density <= _DENSITY_KG_M3[1]:

@@ -22,6 +22,7 @@ from gemel.artifacts.splatmesh import SplatMesh
 from gemel.artifacts.task import Task
 from gemel.artifacts.twin import Twin
 from gemel.geometry import SE3, Inertia, is_watertight, is_winding_consistent, volume
+from gemel.stages.assemble.collider_gap import largest_gap
 from gemel.stages.assemble.config import AssembleConfig
 from gemel.stages.assemble.convex import convex_pieces
 from gemel.stages.assemble.gate import insist, judge
@@ -105,11 +106,11 @@ def _solid(
     rng: np.random.Generator,
 ) -> tuple[_Solid, list[Finding]]:  # fmt: skip
     """An object with its pieces, standing on the table."""
-    found = convex_pieces(
+    cut = convex_pieces(
         mesh.vertices, mesh.faces, concavity=config.concavity, convex_gap_m=config.convex_gap_m,
         face_count=config.faces, rng=rng,
     )  # fmt: skip
-    pieces = with_flat_bottom(found.pieces, placement, config.flat_m)
+    pieces = with_flat_bottom(cut, placement, config.flat_m)
     findings: list[Finding] = []
     if table_height_m is not None:
         above_m = lowest(pieces, placement) - table_height_m
@@ -117,9 +118,10 @@ def _solid(
             placement = SE3(placement.rotation, placement.translation - np.array([0.0, 0.0, above_m]))
         else:
             findings.append(_not_on_table(name, above_m))
+    gap_m = largest_gap(mesh.vertices, mesh.faces, pieces, rng)
     inertia = uniform_inertia(mesh, config.density_kg_m3)
     stored = tuple(blobs.put_table({"vertices": piece}) for piece in pieces)
-    return _Solid(stored, found.gap_m, inertia, placement), findings
+    return _Solid(stored, gap_m, inertia, placement), findings
 
 
 def uniform_inertia(mesh: SplatMesh, density: float) -> Inertia:
