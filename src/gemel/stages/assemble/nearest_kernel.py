@@ -7,13 +7,43 @@ import numpy as np
 @numba.njit(cache=True, nogil=True)
 def triangle_distances(points, corners):  # type: ignore[no-untyped-def]
     """Distance of each point (n, 3) from the nearest of the triangles (f, 3, 3)."""
+    middles, radii = _balls(corners)
     found = np.empty(len(points))
     for i in range(len(points)):
-        least = np.inf
+        p, nearest, least = points[i], 0, np.inf
         for f in range(len(corners)):
-            least = min(least, _squared(points[i], corners[f, 0], corners[f, 1], corners[f, 2]))
-        found[i] = np.sqrt(least)
+            apart = _apart(p, middles[f])
+            if apart < least:
+                nearest, least = f, apart
+        least = _squared(p, corners[nearest, 0], corners[nearest, 1], corners[nearest, 2])
+        reach = np.sqrt(least)
+        for f in range(len(corners)):
+            # A triangle whose ball is farther than what was found already cannot be nearer.
+            if _apart(p, middles[f]) < (reach + radii[f]) ** 2:
+                least = min(least, _squared(p, corners[f, 0], corners[f, 1], corners[f, 2]))
+                reach = np.sqrt(least)
+        found[i] = reach
     return found
+
+
+@numba.njit(cache=True, nogil=True)
+def _balls(corners):  # type: ignore[no-untyped-def]
+    """Middle and radius of a ball round each triangle."""
+    middles, radii = np.empty((len(corners), 3)), np.empty(len(corners))
+    for f in range(len(corners)):
+        middles[f] = (corners[f, 0] + corners[f, 1] + corners[f, 2]) / 3.0
+        farthest = 0.0
+        for k in range(3):
+            farthest = max(farthest, _apart(middles[f], corners[f, k]))
+        radii[f] = np.sqrt(farthest)
+    return middles, radii
+
+
+@numba.njit(cache=True, nogil=True)
+def _apart(p, q):  # type: ignore[no-untyped-def]
+    """Squared distance of two points."""
+    dx, dy, dz = p[0] - q[0], p[1] - q[1], p[2] - q[2]
+    return dx * dx + dy * dy + dz * dz
 
 
 @numba.njit(cache=True, nogil=True)
