@@ -13,6 +13,8 @@ from gemel.artifacts.finding import Finding
 from gemel.artifacts.reconstruction import Reconstruction
 from gemel.artifacts.segmentation import Segmentation
 from gemel.artifacts.split import FitData, Split
+from gemel.artifacts.task import Task
+from gemel.artifacts.twin import Twin
 from gemel.outputs.pictures.sheet import Picture
 from gemel.outputs.pictures.write import write_pictures
 from gemel.project import Project
@@ -23,6 +25,7 @@ from gemel.services.formats.robot_model import compile_stored_robot
 from gemel.services.formats.toml_table import read_toml
 from gemel.services.generate.generator import Generator, GeneratorFile, make_generator
 from gemel.services.tasks import get_task
+from gemel.stages.assemble.stage import assemble
 from gemel.stages.ingest.stage import ingest
 from gemel.stages.prior.config import PriorConfig, VlmConfig
 from gemel.stages.prior.material_table import TABLE_FILE
@@ -200,8 +203,30 @@ def _prior_sources(run: Run) -> dict[str, str]:
 
 
 def _task_ranges(run: Run) -> Mapping[str, tuple[float, float]]:
-    task = run.project.settings.task.name
-    return get_task(task).parameter_ranges if task else {}
+    task = _task(run)
+    return task.parameter_ranges if task is not None else {}
+
+
+def _make_twin(run: Run, key: str, on_progress: OnProgress) -> tuple[Twin, tuple[Finding, ...]]:
+    capture = run.get("ingest", Capture)
+    twin, info = assemble(
+        run.get("reconstruct", Reconstruction),
+        run.get("prior", Belief),
+        run.project.settings.assemble,
+        robot=capture.robot,
+        joints=capture.joints,
+        task=_task(run),
+        blobs=run.store,
+        rng=np.random.default_rng([run.project.settings.seed, 4]),
+        on_progress=on_progress,
+    )
+    return twin, info.findings
+
+
+def _task(run: Run) -> Task | None:
+    """The task contract that the project names."""
+    name = run.project.settings.task.name
+    return get_task(name) if name else None
 
 
 def show(run: Run, stage: str, pictures: dict[str, Picture]) -> None:
@@ -220,6 +245,9 @@ STAGES = (
           _reconstruct_sources, lambda run: run.project.settings.reconstruct, _make_reconstruction),
     Stage("prior", "gemel.stages.prior.stage", ("ingest", "split", "segment", "reconstruct"), _prior_sources,
           _prior_config, _make_prior),
+    Stage("assemble", "gemel.stages.assemble.stage", ("ingest", "reconstruct", "prior"),
+          lambda run: {"task": hash_json(encode(_task(run), {}))}, lambda run: run.project.settings.assemble,
+          _make_twin),
 )  # fmt: skip
 STAGE_NAMES = names_of(STAGES)
 

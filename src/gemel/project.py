@@ -8,6 +8,7 @@ from typing import Any
 from gemel.errors import ConfigError, choices_text
 from gemel.services.formats.calibration import JointScale
 from gemel.services.formats.toml_table import from_table, read_toml
+from gemel.stages.assemble.config import AssembleConfig
 from gemel.stages.ingest.config import IngestConfig
 from gemel.stages.prior.config import Matter, Measurement, Part, PriorConfig, Surface
 from gemel.stages.reconstruct.config import ReconstructConfig
@@ -104,6 +105,7 @@ class Settings:
     prior: PriorConfig = field(default_factory=PriorConfig)
     surfaces: dict[str, Surface] = field(default_factory=dict)
     measured: dict[str, Measurement] = field(default_factory=dict)
+    assemble: AssembleConfig = field(default_factory=AssembleConfig)
 
 
 @dataclass(frozen=True)
