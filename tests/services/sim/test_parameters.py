@@ -88,6 +88,8 @@ def test_unknown_name_lists_the_closest() -> None:
         (["object/block/mass", "object/block/mass"], [1.0, 1.0], "twice"),
         (["object/block/mass", "object/block/log_cholesky_d1"], [1.0, 0.0], "log-Cholesky"),
         (["object/block/mass"], [1.0, 2.0], "columns"),
+        (["contact/block-table/restitution"], [1.2], "at most 1"),
+        (["contact/block-table/restitution", "contact/block-table/solref_damping"], [0.5, 0.5], "two ways"),
     ],
 )
 def test_unphysical_values_are_refused(names: list[str], values: list[float], message: str) -> None:

@@ -116,3 +116,20 @@ def _fell(model: Any, coms: np.ndarray) -> np.ndarray:
     end = simulator.rollout(NO_CONTROLS, every=1000)
     assert not end.is_diverged.any()
     return np.asarray(end.qpos[:, -1, 2] < -0.05)
+
+
+def test_a_ball_bounces_with_its_restitution() -> None:
+    """Speed after the first bounce over the speed before it, within what solid contacts of MuJoCo allow."""
+    ball = scene(
+        '<geom name="table" type="plane" size="5 5 0.1"/><body name="ball" pos="0 0 0.22" simple="false">'
+        '<freejoint name="ball"/><geom name="ball" type="sphere" size="0.02" mass="0.1"/></body>',
+        pair("ball", "table"),
+        option='<option timestep="0.0002" cone="elliptic"/>',
+    )
+    wanted = np.array([0.1, 0.5, 0.8])
+    simulator = SimulatorNative(ball, 3)
+    simulator.set_parameters(("contact/ball-table/restitution",), wanted[:, None])
+    simulator.reset(ball.qpos0[None])
+    speeds = simulator.rollout(np.zeros((1, 2000, 0)), every=1).qvel[:, :, 2]
+    came, left = -speeds.min(axis=1), speeds.max(axis=1)
+    np.testing.assert_allclose(left / came, wanted, atol=0.02)

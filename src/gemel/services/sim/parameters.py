@@ -54,10 +54,11 @@ class ParameterMap:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """All names, sorted."""
+        """All names, sorted; without restitutions, which say the same as damping ratios."""
         bodies = [f"object/{body}/{kind}" for body in self._bodies for kind in KINDS]
         drives = [f"robot/{label}/{kind}" for label in self._controls for kind in _DRIVE_KINDS]
-        return tuple(sorted([*self._plain, *bodies, *drives]))
+        plain = [name for name in self._plain if not name.endswith("/restitution")]
+        return tuple(sorted([*plain, *bodies, *drives]))
 
     def has(self, name: str) -> bool:
         """Whether the scene has a parameter, a contact named from either side."""
@@ -121,7 +122,7 @@ class ParameterMap:
     def _nominal(self, name: str) -> float:
         if name in self._plain:
             slot = self._plain[name].slots[0]
-            return float(slot.decoded(self._rows({}, slot.field, 1).reshape(-1)[slot.entries[0]]))
+            return float(slot.decoded(self._rows({}, slot.field, 1).reshape(-1)[list(slot.entries[:1])])[0])
         _, label, kind = name.split("/")
         return nominal_value(self._model, self._bodies[label], kind) if kind in KINDS else 0.0
 
@@ -167,7 +168,7 @@ class ParameterMap:
 
     @cached_property
     def _is_known(self) -> frozenset[str]:
-        return frozenset(self.names)
+        return frozenset([*self.names, *self._plain])
 
 
 def _damping(name: str) -> str:

@@ -138,12 +138,12 @@ def uniform_inertia(mesh: SplatMesh, density: float) -> Inertia:
 
 
 def _without_unknown(twin: Twin, blobs: Blobs) -> tuple[Twin, tuple[Finding, ...]]:
-    """The twin with what is believed of things that its scene has; the prior keeps the rest."""
+    """The twin without belief in sizes, which its shapes tell, and in contacts that its scene lacks."""
     try:
         parameters = ParameterMap(compile_twin(twin, blobs, draw={}).model)
     except GemelError:
         return twin, ()  # the gate says what is wrong
-    unknown = [name for name in twin.belief.names if not parameters.has(name)]
+    unknown = [name for name in twin.belief.names if not parameters.has(name) and _is_about_others(name)]
     if not unknown:
         return twin, ()
     kept = twin.belief.only([name for name in twin.belief.names if name not in unknown])
@@ -152,6 +152,10 @@ def _without_unknown(twin: Twin, blobs: Blobs) -> tuple[Twin, tuple[Finding, ...
         "name contacts by objects, `table` and the robot's links (docs/sim.md), if they should count",
     )  # fmt: skip
     return replace(twin, belief=kept), (finding,)
+
+
+def _is_about_others(name: str) -> bool:
+    return name.startswith("contact/") or "/size_" in name
 
 
 def _volumes(reconstruction: Reconstruction) -> Mapping[str, float]:
