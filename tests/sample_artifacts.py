@@ -32,7 +32,7 @@ from gemel.artifacts.split import Likeness, Role, Split
 from gemel.artifacts.task import Criterion, Quantity, Task
 from gemel.artifacts.track import Track
 from gemel.artifacts.twin import Twin
-from gemel.geometry import SE3, Fisheye, OpenCV, Pinhole
+from gemel.geometry import SE3, Fisheye, Inertia, OpenCV, Pinhole
 
 _RNG = np.random.default_rng(7)
 _BLOB = BlobRef("ab" * 32, 12)
@@ -126,7 +126,10 @@ def samples() -> list[Any]:
     )
     quantity = Quantity("tip", 2, "m", -0.02, 0.02)
     card = PolicyCard("p", "push-t", _BLOB, "", (quantity,), (quantity,), ("com_x",), {"twin": "cc" * 32})
-    twin = Twin(_robot(), _reconstruction(), _belief(), {"mug": (_BLOB,)}, {"mug": SE3.identity()}, _task())
+    twin = Twin(
+        _robot(), _reconstruction(), _belief(), {"mug": (_BLOB,)}, {"mug": SE3.identity()}, _task(),
+        {"mug": Inertia.box(0.3, (0.1, 0.2, 0.3))}, {"mug": 0.002}, None, ("j0", ""),
+    )  # fmt: skip
     return [
         _capture(), split, inspection, Segmentation((masks,), "sam 2.1", {"t": 0.5}), _reconstruction(), track,
         _belief(), twin, card, evidence,

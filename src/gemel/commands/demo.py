@@ -15,7 +15,7 @@ _SAMPLE = Path(__file__).parents[1] / "samples" / "push_t"
 
 @dataclass(frozen=True)
 class Demo:
-    """Read a small log, say what is wrong with it, split it, audit it; a fitting step is refused the holdout."""
+    """From a small log to a twin that can be simulated; a fitting step is refused the holdout, and an audit proves it."""
 
     out: Path | None = None
     """Folder for the demo's project; a temporary one unless given."""
@@ -36,7 +36,7 @@ class Demo:
         Inspect(log).run()
         _heading(f"3. A project: gemel new {project} --capture {log}")
         New(project, capture=log).run()
-        _heading(f"4. Ingest and split, before anything is fitted: gemel run {project}")
+        _heading(f"4. Split before anything is fitted, then everything up to the twin: gemel run {project}")
         Run(project).run()
         Status(project).run()
         _heading("5. A fitting step asks for a holdout episode")

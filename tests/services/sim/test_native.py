@@ -1,6 +1,7 @@
 """The native simulator is MuJoCo, many times over."""
 
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -90,8 +91,11 @@ def test_poses_from_joint_values_are_mujocos() -> None:
             np.testing.assert_allclose(poses[i].rotation.as_matrix().ravel(), data.body(body).xmat, atol=1e-12)
 
 
-def test_divergence_is_flagged_and_does_not_spread() -> None:
-    """A simulation that breaks down is named; the others are as if it were not there."""
+def test_divergence_is_flagged_and_does_not_spread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A simulation that breaks down is named; the others are as if it were not there, and nothing is written."""
+    monkeypatch.chdir(tmp_path)
     simulator = SimulatorNative(box_on_table(), 3)
     start = np.repeat(simulator.model.qpos0[None], 3, axis=0)
     velocity = np.zeros((3, 6))
@@ -100,6 +104,8 @@ def test_divergence_is_flagged_and_does_not_spread() -> None:
     rollout = simulator.rollout(np.zeros((1, 4, 0)), every=20)
     assert rollout.is_diverged.tolist() == [False, True, False]
     np.testing.assert_array_equal(rollout.qpos[0], rollout.qpos[2])
+    assert not list(tmp_path.iterdir())
+    assert not capfd.readouterr().err
     simulator.reset(start)
     again = simulator.rollout(np.zeros((1, 4, 0)), every=20)
     assert not again.is_diverged.any()

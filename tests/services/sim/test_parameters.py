@@ -8,7 +8,7 @@ from gemel.geometry import Inertia
 from gemel.services.sim.mass_properties import KINDS, nominal_inertia
 from gemel.services.sim.native import SimulatorNative
 from gemel.services.sim.parameters import ParameterMap
-from services.sim.made_scenes import box_on_table, servo_arm, turntable
+from services.sim.made_scenes import box_on_table, scene, servo_arm, turntable
 
 BLOCK = [f"object/block/{kind}" for kind in KINDS]
 PLAIN_BLOCK = [name for name in BLOCK if "cholesky" not in name]
@@ -67,6 +67,20 @@ def test_frictions_that_a_contact_does_not_have_have_no_name() -> None:
     names = ParameterMap(box_on_table()).names
     assert "contact/block-table/torsional" in names
     assert "contact/block-table/rolling" not in names
+
+
+def test_names_of_a_robot_may_have_slashes() -> None:
+    """Two-armed models call joints `left/waist`; their parameters work like all others."""
+    model = scene(
+        '<body name="left/arm" simple="false"><joint name="left/waist" axis="0 0 1"/>'
+        '<geom type="box" size="0.1 0.1 0.1" mass="1"/></body>',
+        rest='<actuator><position joint="left/waist" kp="50" kv="2"/></actuator>',
+    )
+    names = ("robot/left/waist/delay", "robot/left/waist/damping", "object/left/arm/mass")
+    settings = ParameterMap(model).settings(names, np.array([[0.1, 0.2, 3.0]]))
+    assert settings.drives.delay_s[0, 0] == 0.1
+    assert settings.fields["dof_damping"][0, 0] == 0.2
+    assert settings.fields["body_mass"][0, model.body("left/arm").id] == 3.0
 
 
 def test_unknown_name_lists_the_closest() -> None:

@@ -79,14 +79,25 @@ def test_reconstructed_noise_does_not_rock(store: Store) -> None:
 def test_robot_joints_and_task_go_into_the_twin(store: Store) -> None:
     """The twin knows the robot, which logged joint is which, and the task; and it compiles with all of them."""
     robot = sample_robot(store)
+    finger = JointSignal("gripper.pos", "percent", "fraction", UnitSource.SOURCE, "joint6")
     signals = tuple(
         JointSignal(f"{name}.pos", "rad", "rad", UnitSource.SOURCE, name) for name in robot.joint_names
     )  # fmt: skip
     seen = reconstruction({"t_block": _box()}, {"t_block": at(0.4, 0.0, 0.02)}, has_robot=True)
-    twin, info = assemble(
-        seen, None, AssembleConfig(), robot=robot, joints=signals, task=get_task("push-t"), blobs=store, rng=RNG(0)
+    seen = replace(
+        seen, joint_offsets=np.append(seen.joint_offsets, 0.0), joint_offset_sigmas=np.zeros(7), joint_plays=np.zeros(7)
     )
-    assert twin.joints == robot.joint_names
+    twin, info = assemble(
+        seen,
+        None,
+        AssembleConfig(),
+        robot=robot,
+        joints=(*signals, finger),
+        task=get_task("push-t"),
+        blobs=store,
+        rng=RNG(0),
+    )
+    assert twin.joints == (*robot.joint_names, "")
     assert [finding.code for finding in info.findings] == ["collider-gap"]
     assert twin.task is not None
 

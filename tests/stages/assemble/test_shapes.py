@@ -7,7 +7,7 @@ from gemel.geometry import SE3, SO3, box_mesh, cylinder_mesh, icosphere_mesh
 from gemel.services.tasks import get_object
 from gemel.services.tasks.box_union import Box, box_union_mesh
 from gemel.stages.assemble.collider_gap import largest_gap
-from gemel.stages.assemble.convex import convex_pieces
+from gemel.stages.assemble.convex import _simplified, convex_pieces
 from gemel.stages.assemble.hull import hull_corners, hull_mesh, is_inside
 from gemel.stages.assemble.resting import lowest, with_flat_bottom
 
@@ -58,6 +58,17 @@ def test_fine_meshes_are_simplified_first() -> None:
     assert len(faces) > 20000
     assert 2 <= len(pieces) <= 12
     assert largest_gap(bent, faces, pieces, np.random.default_rng(0)) < 0.006
+
+
+def test_simplifying_keeps_thin_walls() -> None:
+    """A mug of 28 thousand faces has its volume and its hollow afterwards."""
+    from gemel.geometry import is_watertight, volume
+
+    mug = get_object("mug")
+    vertices, faces = _simplified(mug.vertices, mug.faces, 2000)
+    assert len(faces) < 0.3 * len(mug.faces)
+    assert is_watertight(vertices, faces)
+    assert volume(vertices, faces) == pytest.approx(volume(mug.vertices, mug.faces), rel=0.02)
 
 
 def test_hull_faces_look_outwards() -> None:

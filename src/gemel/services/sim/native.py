@@ -11,6 +11,7 @@ from gemel.geometry import SE3
 from gemel.services.sim.body_poses import body_poses
 from gemel.services.sim.drives import Drives, DriveSettings
 from gemel.services.sim.parameters import ParameterMap
+from gemel.services.sim.quiet import quiet_warnings
 from gemel.services.sim.readout import broke_down, contact_sensors
 from gemel.services.sim.simulator import Rollout
 from gemel.services.sim.slots import controls as model_controls
@@ -141,7 +142,8 @@ class SimulatorNative:
             steps = commands.shape[1]
             out = {item: np.empty((self.count, steps, getattr(self.model, _SIZES[item]))) for item in record}
             try:
-                self._batch.rollout(steps, commands, record=record, out=out)
+                with quiet_warnings():
+                    self._batch.rollout(steps, commands, record=record, out=out)
             except self._simulation_error as error:
                 broken = list(error.ids)  # type: ignore[attr-defined]
                 self._is_diverged[broken] = True

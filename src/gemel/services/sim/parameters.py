@@ -69,7 +69,7 @@ class ParameterMap:
         name = self._known(name)
         if name in self._plain:
             return self._plain[name].bounds
-        _, label, kind = name.split("/")
+        _, label, kind = _parts(name)
         if kind in KINDS:
             return KINDS[kind]
         is_length = kind == "backlash" and not self._controls[label].is_rotary
@@ -94,9 +94,9 @@ class ParameterMap:
     def _put_bodies(self, fields: dict[str, np.ndarray], columns: dict[str, np.ndarray]) -> None:
         by_body: dict[str, dict[str, np.ndarray]] = {}
         for name, column in columns.items():
-            parts = name.split("/")
-            if parts[0] == "object":
-                by_body.setdefault(parts[1], {})[parts[2]] = column
+            group, label, kind = _parts(name)
+            if group == "object":
+                by_body.setdefault(label, {})[kind] = column
         for label, given in by_body.items():
             body = self._bodies[label]
             found = mass_properties(self._model, body, given)
@@ -107,9 +107,9 @@ class ParameterMap:
         drives = DriveSettings.ideal(count, self._model.nu)
         by_kind = dict(zip(_DRIVE_KINDS, (drives.delay_s, drives.backlash, drives.lead_s), strict=True))
         for name, column in columns.items():
-            parts = name.split("/")
-            if parts[0] == "robot" and parts[2] in by_kind:
-                by_kind[parts[2]][:, self._controls[parts[1]].index] = column
+            group, label, kind = _parts(name)
+            if group == "robot" and kind in by_kind:
+                by_kind[kind][:, self._controls[label].index] = column
         return drives
 
     def _rows(self, fields: dict[str, np.ndarray], field: str, count: int) -> np.ndarray:
@@ -123,7 +123,7 @@ class ParameterMap:
         if name in self._plain:
             slot = self._plain[name].slots[0]
             return float(slot.decoded(self._rows({}, slot.field, 1).reshape(-1)[list(slot.entries[:1])])[0])
-        _, label, kind = name.split("/")
+        _, label, kind = _parts(name)
         return nominal_value(self._model, self._bodies[label], kind) if kind in KINDS else 0.0
 
     def _checked(self, names: Sequence[str], values: Values) -> list[str]:
@@ -175,10 +175,15 @@ def _damping(name: str) -> str:
     return name.removesuffix("restitution") + "solref_damping"
 
 
+def _parts(name: str) -> tuple[str, str, str]:
+    """Group, label and kind; labels may have slashes of their own, as some robot models name joints `left/waist`."""
+    group, _, rest = name.partition("/")
+    label, _, kind = rest.rpartition("/")
+    return group, label, kind
+
+
 def _other_way_round(name: str) -> list[str]:
     """`contact/B-A/KIND` for `contact/A-B/KIND`, for every hyphen that may part the two."""
-    parts = name.split("/")
-    if len(parts) != 3 or parts[0] != "contact":
-        return []
-    words = parts[1].split("-")
-    return [f"contact/{'-'.join([*words[i:], *words[:i]])}/{parts[2]}" for i in range(1, len(words))]
+    group, label, kind = _parts(name)
+    words = label.split("-")
+    return [f"{group}/{'-'.join([*words[i:], *words[:i]])}/{kind}" for i in range(1, len(words)) if group == "contact"]

@@ -85,7 +85,7 @@ def assemble(
         inertias={name: solid.inertia for name, solid in solids.items()},
         collider_gaps_m={name: solid.gap_m for name, solid in solids.items()},
         table_height_m=table_height_m,
-        joints=tuple(joint.model_joint for joint in joints) if robot is not None else (),
+        joints=tuple(_model_joint(joint) for joint in joints) if robot is not None else (),
     )
     twin, left_out = _without_unknown(twin, blobs)
     findings += left_out
@@ -93,6 +93,11 @@ def assemble(
     if config.is_gate_strict:
         insist(findings)
     return twin, AssembleInfo(tuple(findings))
+
+
+def _model_joint(joint: JointSignal) -> str:
+    """The model's joint whose value a logged joint is; none where the log has only a fraction of a range."""
+    return joint.model_joint if joint.unit in ("rad", "m") else ""
 
 
 def table_height(reconstruction: Reconstruction) -> float | None:
