@@ -15,7 +15,7 @@ _SAMPLE = Path(__file__).parents[1] / "samples" / "push_t"
 
 @dataclass(frozen=True)
 class Demo:
-    """From a small log to a twin that can be simulated; a fitting step is refused the holdout, and an audit proves it."""
+    """From a small log to a twin; a fitting step is refused the holdout, and an audit proves that none saw it."""
 
     out: Path | None = None
     """Folder for the demo's project; a temporary one unless given."""
