@@ -17,7 +17,7 @@ from gemel.services.render.spherical_harmonics import C0
 from gemel.stages.reconstruct.located import Located
 from gemel.stages.reconstruct.observations import Observations
 from gemel.stages.reconstruct.scene.backdrop import reconstruct_background
-from gemel.stages.reconstruct.scene.bound import bound_mesh
+from gemel.stages.reconstruct.scene.bound import DILATION_PX2, bound_mesh
 from gemel.stages.reconstruct.scene.config import SceneConfig
 from gemel.stages.reconstruct.scene.links import LINK_SCALE, completed_colours, seen_links
 from gemel.stages.reconstruct.scene.response import Responses
@@ -143,7 +143,7 @@ def _refined(
     """The scene with fitted colours, judged on withheld views."""
     import torch
 
-    from gemel.stages.reconstruct.scene.cloud import STILL, Cloud, part_of_gaussians, part_of_mesh
+    from gemel.services.render.cloud import STILL, Cloud, part_of_gaussians, part_of_mesh
     from gemel.stages.reconstruct.scene.colour_fit import drawn, fit_colours, psnr_db
 
     device = "cuda" if renderer.name == "cuda" else "cpu"
@@ -153,7 +153,7 @@ def _refined(
     if scene.background is not None:
         parts[_BACKGROUND] = part_of_gaussians(scene.background, device)
     fixed = [part_of_mesh(mesh, STILL, device) for mesh in objects.values()]
-    cloud = Cloud([*parts.values(), *fixed])
+    cloud = Cloud([*parts.values(), *fixed], dilation_px2=DILATION_PX2)
     is_free = torch.zeros(len(cloud.colours), dtype=torch.bool, device=device)
     measured = torch.as_tensor(_is_measured(scene), device=device)
     is_free[: len(measured)] = measured

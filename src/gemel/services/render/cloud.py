@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch  # noqa: TID253 - tensors that the renderer draws
+from jaxtyping import Float
 from torch import Tensor  # noqa: TID253
 
 from gemel.artifacts.gaussians import Gaussians
@@ -15,8 +16,6 @@ from gemel.artifacts.splatmesh import SplatMesh
 from gemel.services.render.renderer import Renderer, RenderRequest
 from gemel.services.render.spherical_harmonics import C0
 from gemel.services.render.splatmesh import Binding, place_plainly
-from gemel.stages.reconstruct.scene.bound import DILATION_PX2
-from gemel.stages.reconstruct.scene.scene_views import SceneViews
 
 STILL = -1
 """Link of Gaussians that stand still in the world."""
@@ -37,8 +36,8 @@ class Part:
 def part_of_mesh(mesh: SplatMesh, link: int, device: str) -> Part:
     """The Gaussians of a mesh."""
     binding = Binding(
-        faces=torch.as_tensor(mesh.faces, dtype=torch.int64),
-        face_from_gaussian=torch.as_tensor(mesh.face_from_gaussian, dtype=torch.int64),
+        faces=torch.tensor(mesh.faces, dtype=torch.int64),
+        face_from_gaussian=torch.tensor(mesh.face_from_gaussian, dtype=torch.int64),
         barycentric=torch.as_tensor(mesh.barycentric, dtype=torch.float64),
         normal_scale_m=mesh.normal_scale_m,
     )
@@ -64,9 +63,11 @@ def _part(link: int, means: Tensor, covariances: Tensor, opacity: np.ndarray, sh
 
 
 class Cloud:
-    """Parts of a scene, ready to be drawn at any view's poses."""
+    """Parts of a scene, ready to be drawn wherever links and camera are."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[Part], *, dilation_px2: float) -> None:
+        """`dilation_px2` is the low-pass filter that all parts were fitted with."""
+        self._dilation_px2 = dilation_px2
         parts = sorted(parts, key=lambda part: part.link == STILL)  # stable: links first
         self.order = tuple(parts)
         self.colours = torch.cat([part.colours for part in parts])
@@ -75,28 +76,34 @@ class Cloud:
         self._still_means = torch.cat([part.means for part in parts if part.link == STILL])
         self._still_covariances = torch.cat([part.covariances for part in parts if part.link == STILL])
 
-    def draw(self, views: SceneViews, v: int, colours: Tensor, *, renderer: Renderer) -> Tensor:
-        """(h, w, 3) as the first camera would see view v, with `colours` (n, 3) in the order of the parts."""
+    def draw(
+        self,
+        Ts_world_link: Float[np.ndarray, "link 4 4"],
+        T_camera_world: Float[np.ndarray, "4 4"],
+        intrinsics: Float[np.ndarray, "4"],
+        shape: tuple[int, int],
+        colours: Tensor,
+        *,
+        renderer: Renderer,
+    ) -> Tensor:
+        """(h, w, 3) as the first camera would see it from there, with `colours` (n, 3) in the order of the parts."""
         device = colours.device
         means, covariances = [], []
         for part in self._links:
-            T = torch.as_tensor(views.poses.Ts_world_link[v, part.link], dtype=torch.float32, device=device)
+            T = torch.as_tensor(Ts_world_link[part.link], dtype=torch.float32, device=device)
             means.append(part.means @ T[:3, :3].T + T[:3, 3])
             covariances.append(T[:3, :3] @ part.covariances @ T[:3, :3].T)
-        height, width = views.images[v].shape[:2]
         images = renderer.render(
             RenderRequest(
                 means=torch.cat([*means, self._still_means]),
                 covariances=torch.cat([*covariances, self._still_covariances]),
                 opacities=self._opacities,
                 sh=((colours - 0.5) / C0)[:, None],
-                Ts_camera_world=torch.as_tensor(
-                    views.poses.Ts_camera_world[v : v + 1], dtype=torch.float32, device=device
-                ),
-                intrinsics=torch.as_tensor(views.poses.intrinsics[v : v + 1], dtype=torch.float32, device=device),
-                width=width,
-                height=height,
-                dilation_px2=DILATION_PX2,
+                Ts_camera_world=torch.as_tensor(T_camera_world[None], dtype=torch.float32, device=device),
+                intrinsics=torch.as_tensor(intrinsics[None], dtype=torch.float32, device=device),
+                width=shape[1],
+                height=shape[0],
+                dilation_px2=self._dilation_px2,
             )
         )
         return images.colour[0]
