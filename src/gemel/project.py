@@ -12,6 +12,7 @@ from gemel.stages.ingest.config import IngestConfig
 from gemel.stages.reconstruct.config import ReconstructConfig
 from gemel.stages.segment.config import ObjectPrompt, SegmentConfig
 from gemel.stages.split.config import SplitConfig
+from gemel.stages.track.config import TrackConfig
 
 SETTINGS = "twin.toml"
 STORE = ".gemel"
@@ -67,6 +68,7 @@ class Settings:
     segment: SegmentConfig = field(default_factory=SegmentConfig)
     objects: dict[str, ObjectPrompt] = field(default_factory=dict)
     reconstruct: ReconstructConfig = field(default_factory=ReconstructConfig)
+    track: TrackConfig = field(default_factory=TrackConfig)
 
 
 @dataclass(frozen=True)

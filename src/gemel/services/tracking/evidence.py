@@ -85,7 +85,9 @@ def weigh(
     return Evidence(weighted.T @ J, weighted.T @ values, sigma, light.object_px, light.visible_px)
 
 
-def _blurred(expected: Expected, blur_px: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[np.ndarray, ...]] | None:
+def _blurred(
+    expected: Expected, blur_px: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[np.ndarray, ...]] | None:
     """Residuals and slopes (n, 3) of the pixels that tell something, and where they are."""
     is_used = expected.light.is_used
     used = is_used[..., None].astype(np.float32)

@@ -16,7 +16,7 @@ from gemel.services.tracking.view import View
 
 _MARGIN_PX = 7
 """Pixels round the object that are looked at."""
-_OUTSIDE_SIGMA_PX = 2.5
+_OUTSIDE_SIGMA_PX = 4.0
 _INSIDE_SIGMA_PX = 6.0
 """Over so many pixels light is averaged, beside the object and on it."""
 _TRUST_IN_COMMON = 0.01

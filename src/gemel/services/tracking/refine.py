@@ -5,7 +5,7 @@ episodes: the same update serves a log and a live twin.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -20,14 +20,19 @@ from gemel.services.tracking.view import View
 _LARGEST_STEP_M = 0.02
 _LARGEST_STEP_RAD = 0.15
 _DAMPING = 1e-4
+_ENOUGH_M = 2e-4
+"""Steps shorter than this end the search."""
+_OVERSHOOT = 1.4
+"""The light is found anew after each step and takes a part of it back; longer steps make up for that."""
 
 
 @dataclass(frozen=True)
 class RefineConfig:
     """How one frame's pose is found."""
 
-    blurs_px: tuple[float, ...] = (2.5, 1.5, 1.0, 0.7, 0.7, 0.7)
-    """One Gauss-Newton step for each, through an image blurred so much [px]: wide first, to find what is far off."""
+    blurs_px: tuple[float, ...] = (3.0, 2.0, 1.0, 0.5, 0.0, 0.0, 0.0)
+    """One Gauss-Newton step for each, through images blurred so much [px]: wide first, to find what is far off. The
+    last ones end early when nothing moves any more."""
     errors: ErrorModel = field(default_factory=ErrorModel)
     splat_steps: int = 0
     """Steps of gradient descent through the renderer afterwards; 0 is the fast mode."""
@@ -64,7 +69,11 @@ class FramePose:
     def sigma(self) -> float:
         """Robust standard deviation of the residuals over the views, of white; infinite if no view tells anything."""
         counts = [e.visible_px if e.is_any else 0 for e in self.evidence]
-        return sum(n * e.sigma for n, e in zip(counts, self.evidence, strict=True)) / sum(counts) if any(counts) else np.inf
+        return (
+            sum(n * e.sigma for n, e in zip(counts, self.evidence, strict=True)) / sum(counts)
+            if any(counts)
+            else np.inf
+        )
 
 
 def refine(
@@ -81,12 +90,19 @@ def refine(
     T = np.array(T_start, dtype=np.float64)
     for blur_px in config.blurs_px:
         evidence, prior = look(tracked, views, T, velocity, config, blur_px, renderer=renderer, resting=resting)
-        T = moved(T, _step(evidence, prior))
+        step = _step(evidence, prior)
+        T = moved(T, step)
+        length_m = np.linalg.norm(step[:3]) + tracked.radius_m * np.linalg.norm(step[3:])
+        if blur_px == 0.0 and length_m < _ENOUGH_M:
+            break
     if config.splat_steps:
         from gemel.services.tracking.splat_descent import descend
 
         T = descend(tracked, views, T, velocity, config, renderer=renderer, resting=resting)
-    evidence, prior = look(tracked, views, T, velocity, config, config.blurs_px[-1], renderer=renderer, resting=resting)
+        evidence, prior = look(tracked, views, T, velocity, config, blur_px, renderer=renderer, resting=resting)
+    else:  # the evidence is linear: no need to look again after the last small step
+        evidence = tuple(replace(e, gradient=e.gradient - e.information @ step) for e in evidence)
+        prior = (prior[0], prior[1] - prior[0] @ step)
     return FramePose(T, np.asarray(velocity, dtype=np.float64), evidence, prior)
 
 
@@ -138,5 +154,6 @@ def _step(evidence: Sequence[Evidence], prior: tuple[np.ndarray, np.ndarray]) ->
     information = np.sum([e.information for e in evidence], axis=0) + prior[0]
     gradient = np.sum([e.gradient for e in evidence], axis=0) + prior[1]
     step = np.linalg.solve(information + np.diag(_DAMPING * np.diag(information) + 1e-3), gradient)
+    step *= _OVERSHOOT
     step *= min(1.0, _LARGEST_STEP_M / max(float(np.linalg.norm(step[:3])), 1e-12))
     return np.asarray(step * min(1.0, _LARGEST_STEP_RAD / max(float(np.linalg.norm(step[3:])), 1e-12)))
