@@ -3,8 +3,6 @@
 Stages and outputs are rooms of one floor and do not know each other.
 """
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from gemel.artifacts.reconstruction import Reconstruction
@@ -20,7 +18,7 @@ _FRAMES = 5
 _WANTED_PX = 320
 
 
-def track_pictures(tracks: Tracks, info: TrackInfo, reconstruction: Reconstruction) -> Mapping[str, Picture]:
+def track_pictures(tracks: Tracks, info: TrackInfo, reconstruction: Reconstruction) -> dict[str, Picture]:
     """By file name: for each track, the object's outline on a few frames of every camera, red where it was lost."""
     if info.lab is None:
         return {}

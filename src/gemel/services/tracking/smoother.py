@@ -16,7 +16,9 @@ from gemel.geometry import SE3
 from gemel.services.tracking.evidence import moved
 from gemel.services.tracking.refine import FramePose
 
-_ROUNDS = 4
+_ROUNDS = 6
+_LOOSE = 1e3
+"""Scale of the accelerations to begin with: the motion is taken as it was seen, then calmed where it is calm."""
 _FREEDOM = 1.0
 """Degrees of freedom of the accelerations' distribution: 1 is Cauchy's."""
 _START_SIGMA = (1.0, 1.0, 1.0, 3.0, 3.0, 3.0)
@@ -60,7 +62,7 @@ def smooth(
     `Ts_reference` are the frames' own poses, and anything sensible where there is none.
     """
     jumps = _differences(Ts_reference)
-    scales = np.ones(max(len(times_s) - 1, 0))
+    scales = np.full(max(len(times_s) - 1, 0), _LOOSE)
     velocities = np.zeros((len(times_s), 6))
     for _ in range(_ROUNDS):
         evidence = [
@@ -129,7 +131,8 @@ def _rauch_tung_striebel(
         for dt, jump, scale in zip(np.diff(times_s), jumps, scales, strict=True)
     ]
     ahead_x, ahead_P = np.zeros(12), np.diag([*(1.0 / _WEAK,) * 6, *np.square(_START_SIGMA)])
-    predicted, filtered = [], []
+    predicted: list[tuple[np.ndarray, np.ndarray]] = []
+    filtered: list[tuple[np.ndarray, np.ndarray]] = []
     for t, (H, h) in enumerate(evidence):
         if t:
             F, offset, Q = steps[t - 1]

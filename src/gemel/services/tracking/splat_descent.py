@@ -93,8 +93,11 @@ def descend(
 
 def _target(view: View, light: Light) -> _Target:
     image = torch.tensor(view.image[light.cut])
-    layers = [torch.tensor(layer) for layer in (light.outside, light.factor, light.summand)]
-    return _Target(*light.cut, image, *layers, torch.tensor(light.is_used[..., None], dtype=torch.float32))
+    rows, columns = light.cut
+    outside, factor, summand = (torch.tensor(layer) for layer in (light.outside, light.factor, light.summand))
+    return _Target(
+        rows, columns, image, outside, factor, summand, torch.tensor(light.is_used[..., None], dtype=torch.float32)
+    )
 
 
 def _moved(Ts_world_object: Tensor, d: Tensor) -> Tensor:
