@@ -15,6 +15,7 @@ from gemel.artifacts.segmentation import Segmentation
 from gemel.artifacts.split import FitData, Split
 from gemel.artifacts.task import Task
 from gemel.artifacts.twin import Twin
+from gemel.artifacts.track import Tracks
 from gemel.outputs.pictures.sheet import Picture
 from gemel.outputs.pictures.write import write_pictures
 from gemel.project import Project
@@ -35,9 +36,11 @@ from gemel.stages.prior.vlm.views import object_pictures
 from gemel.stages.reconstruct.stage import nothing_to_reconstruct, reconstruct
 from gemel.stages.segment.stage import segment
 from gemel.stages.split.stage import split
+from gemel.stages.track.stage import track
 from gemel.store.address import hash_json
 from gemel.store.codec import encode
 from gemel.store.seal import record_roles
+from gemel.track_pictures import track_pictures
 
 
 def _ingest_sources(run: Run) -> dict[str, str]:
@@ -125,6 +128,22 @@ def _make_reconstruction(run: Run, key: str, on_progress: OnProgress) -> tuple[R
         generator=_generator(run),
         on_judged=lambda info: show(run, "reconstruct", reconstruct_pictures(info)),
     )
+    return result, info.findings
+
+
+def _make_tracks(run: Run, key: str, on_progress: OnProgress) -> tuple[Tracks, tuple[Finding, ...]]:
+    capture = run.get("ingest", Capture)
+    frames = run.frames(capture, "track", key)
+    result, info = track(
+        FitData.of(capture, run.get("split", Split)),
+        run.get("reconstruct", Reconstruction),
+        run.project.settings.track,
+        mask_of=MaskReader(run.get("segment", Segmentation), run.store),
+        frames=frames,
+        robot=compile_stored_robot(capture.robot, run.store) if capture.robot is not None else None,
+        on_progress=on_progress,
+    )
+    show(run, "track", track_pictures(result, info, run.get("reconstruct", Reconstruction)))
     return result, info.findings
 
 
@@ -243,6 +262,8 @@ STAGES = (
           lambda run: run.project.segment_config(), _make_segmentation),
     Stage("reconstruct", "gemel.stages.reconstruct.stage", ("ingest", "split", "segment"),
           _reconstruct_sources, lambda run: run.project.settings.reconstruct, _make_reconstruction),
+    Stage("track", "gemel.stages.track.stage", ("ingest", "split", "segment", "reconstruct"), lambda run: {},
+          lambda run: run.project.settings.track, _make_tracks),
     Stage("prior", "gemel.stages.prior.stage", ("ingest", "split", "segment", "reconstruct"), _prior_sources,
           _prior_config, _make_prior),
     Stage("assemble", "gemel.stages.assemble.stage", ("ingest", "reconstruct", "prior"),

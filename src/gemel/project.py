@@ -14,6 +14,7 @@ from gemel.stages.prior.config import Matter, Measurement, Part, PriorConfig, Su
 from gemel.stages.reconstruct.config import ReconstructConfig
 from gemel.stages.segment.config import ObjectPrompt, SegmentConfig
 from gemel.stages.split.config import SplitConfig
+from gemel.stages.track.config import TrackConfig
 
 SETTINGS = "twin.toml"
 STORE = ".gemel"
@@ -106,6 +107,7 @@ class Settings:
     surfaces: dict[str, Surface] = field(default_factory=dict)
     measured: dict[str, Measurement] = field(default_factory=dict)
     assemble: AssembleConfig = field(default_factory=AssembleConfig)
+    track: TrackConfig = field(default_factory=TrackConfig)
 
 
 @dataclass(frozen=True)

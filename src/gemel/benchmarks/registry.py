@@ -35,6 +35,12 @@ def _splat() -> Callable[..., Result]:
     return bench_splat
 
 
+def _track() -> Callable[..., Result]:
+    from gemel.benchmarks.track import bench_track
+
+    return bench_track
+
+
 def _views() -> Callable[..., Result]:
     from gemel.benchmarks.views import bench_views
 
@@ -53,6 +59,7 @@ BENCHMARKS: dict[str, Callable[[], Callable[..., Result]]] = {
     "reconstruct": _reconstruct,
     "masks": _masks,
     "splat": _splat,
+    "track": _track,
     "views": _views,
     "world": _world,
 }

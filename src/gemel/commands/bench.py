@@ -20,7 +20,7 @@ class Bench:
     """Reproduce a figure: prints a table and, with --json, writes figures, rows, machine, date and commit."""
 
     name: Annotated[str, tyro.conf.Positional]
-    """Which benchmark: calibrate, ingest, masks, reconstruct, splat, views, world."""
+    """Which benchmark: calibrate, ingest, masks, reconstruct, splat, track, views, world."""
     json: Path | None = None
     """Write the result to this file, or `--json` alone for the screen."""
     quick: bool = False
@@ -28,7 +28,7 @@ class Bench:
     seed: int = 0
     """Seed of everything that is drawn."""
     data: Path | None = None
-    """Measurements to run on, for benchmarks that read some (masks, views)."""
+    """Measurements to run on, for benchmarks that read some (masks, track, views)."""
     withhold_every: int | None = None
     """Keep every n-th view back for testing (views)."""
     backend: str | None = None
@@ -38,7 +38,9 @@ class Bench:
     size: str | None = None
     """Size of the images, WIDTHxHEIGHT (views)."""
     seeds: int | None = None
-    """Number of worlds (calibrate), or of worlds for each object (reconstruct)."""
+    """Number of worlds (calibrate, track), or of worlds for each object (reconstruct)."""
+    episodes: int | None = None
+    """Trials of each world (track)."""
     variants: str | None = None
     """`all` with every comparison, or `full` for the default method alone (reconstruct)."""
     workers: int | None = None
@@ -68,7 +70,7 @@ class Bench:
         """What was given beyond name, seed and --quick; refused where the benchmark has no use for it."""
         from gemel.errors import ConfigError
 
-        names = ("data", "withhold_every", "backend", "gaussians", "size", "seeds", "variants", "workers")
+        names = ("data", "withhold_every", "backend", "gaussians", "size", "seeds", "episodes", "variants", "workers")
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         unknown = [name for name in given if name not in inspect.signature(benchmark).parameters]
         if unknown:

@@ -9,6 +9,7 @@ SCHEMA_VERSION = {
     "Segmentation": 1,
     "Reconstruction": 1,
     "Track": 1,
+    "Tracks": 1,
     "Belief": 1,
     "Twin": 1,
     "PolicyCard": 1,
@@ -39,7 +40,7 @@ _MODULES = {
     "gemel.artifacts.splatmesh": ("SplatMesh",),
     "gemel.artifacts.split": ("Likeness", "Role", "Split"),
     "gemel.artifacts.task": ("Criterion", "Quantity", "Task"),
-    "gemel.artifacts.track": ("Track",),
+    "gemel.artifacts.track": ("Track", "Tracks"),
     "gemel.artifacts.twin": ("Twin",),
 }  # fmt: skip
 

@@ -6,12 +6,13 @@ import numpy as np
 
 from gemel.artifacts.camera import Camera
 from gemel.geometry import SE3, Pinhole
+from gemel.services.kinematics.joint_log import JointLog
 from gemel.services.kinematics.link_meshes import link_meshes
 from gemel.services.kinematics.robot_surface import RobotSurface
 from gemel.services.kinematics.tree import kinematic_tree
 from gemel.services.render.mesh_raster import rasterise
 from gemel.stages.reconstruct.calibration.problem import Problem
-from gemel.stages.reconstruct.calibration.robot_rig import JointLog, RobotRig, ViewTimes
+from gemel.stages.reconstruct.calibration.robot_rig import RobotRig, ViewTimes
 from gemel.stages.reconstruct.calibration.unknowns import PriorConfig, Unknowns
 
 WIDTH, HEIGHT = 112, 84

@@ -7,10 +7,10 @@ pytest.importorskip("torch")
 pytest.importorskip("mujoco")
 pytest.importorskip("numba")
 
+from gemel.services.kinematics.joint_log import JointLog
 from gemel.stages.reconstruct.calibration.calibrate import Calibration, calibrate
 from gemel.stages.reconstruct.calibration.config import CalibrationConfig
 from gemel.stages.reconstruct.calibration.observed import SmoothImage, tukey_weight
-from gemel.stages.reconstruct.calibration.robot_rig import JointLog
 from stages.reconstruct.made_scene import HEIGHT, WIDTH, MadeScene, make_scene
 
 

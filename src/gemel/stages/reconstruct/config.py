@@ -31,8 +31,6 @@ class ReconstructConfig:
     """Faces of an object's mesh, about."""
     gaussians: int = 8000
     """Gaussians of an object, about."""
-    sh_degree: int = 1
-    """How colours change with the direction of sight: 0 not at all, 1 as broad gloss does."""
     steps: tuple[int, ...] = (200, 400, 800)
     """Steps of the joint fit at a quarter, half and full size of the images."""
     fixed_views: int = 2

@@ -240,13 +240,7 @@ def _fit_config(config: ReconstructConfig) -> "FitConfig":
 
     weights = LossWeights() if config.is_smooth else LossWeights(laplacian=0.0, edge=0.0, normal=0.0)
     thickness = FitConfig.normal_scale if config.is_flat else _ROUND
-    return FitConfig(
-        steps=config.steps,
-        gaussian_count=config.gaussians,
-        sh_count=(config.sh_degree + 1) ** 2,
-        normal_scale=thickness,
-        weights=weights,
-    )
+    return FitConfig(steps=config.steps, gaussian_count=config.gaussians, normal_scale=thickness, weights=weights)
 
 
 def _moved(observations: Observations, located: Located, theta: np.ndarray) -> Located:

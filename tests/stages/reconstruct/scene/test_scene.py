@@ -5,9 +5,9 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
+from gemel.services.render.cloud import STILL, Cloud, part_of_gaussians, part_of_mesh
 from gemel.services.render.renderer import make_renderer
 from gemel.services.render.spherical_harmonics import C0
-from gemel.stages.reconstruct.scene.cloud import STILL, Cloud, part_of_gaussians, part_of_mesh
 from gemel.stages.reconstruct.scene.colour_fit import psnr_db
 from gemel.stages.reconstruct.scene.config import SceneConfig
 from gemel.stages.reconstruct.scene.scene import Scene, SceneInfo, scene_from_views
@@ -115,10 +115,13 @@ def test_links_move_rigidly_to_poses_that_no_view_shows(angle_rad: float):
     assert scene.table is not None
     assert scene.background is not None
     parts = [part_of_mesh(scene.links[name], mesh.link, "cpu") for name, mesh in made.links().items()]
-    cloud = Cloud([*parts, part_of_mesh(scene.table, STILL, "cpu"), part_of_gaussians(scene.background, "cpu")])
+    still = [part_of_mesh(scene.table, STILL, "cpu"), part_of_gaussians(scene.background, "cpu")]
+    cloud = Cloud([*parts, *still], dilation_px2=scene.table.dilation_px2)
+    poses = views.poses
     picture = cloud.draw(
-        views.poses, 0, cloud.colours, views.images[0].shape[:2], renderer=make_renderer("cpu")
-    ).numpy()
+        poses.Ts_world_link[0], poses.Ts_camera_world[0], poses.intrinsics[0], views.images[0].shape[:2],
+        cloud.colours, renderer=make_renderer("cpu"),
+    ).numpy()  # fmt: skip
     is_judged = ~views.taken[0]  # the object was not given
     assert psnr_db(picture[is_judged][None], truth.image[is_judged][None]) > 25.0
     is_arm = np.isfinite(truth.depth) & is_judged

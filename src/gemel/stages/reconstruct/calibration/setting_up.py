@@ -4,17 +4,18 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Float32
+from jaxtyping import Float32
 
 from gemel.artifacts.camera import Camera
 from gemel.artifacts.capture import JointSignal
 from gemel.geometry import Pinhole
+from gemel.services.kinematics.joint_log import joint_log
 from gemel.services.kinematics.link_meshes import link_meshes
 from gemel.services.kinematics.robot_surface import RobotSurface
-from gemel.services.kinematics.tree import KinematicTree, kinematic_tree
+from gemel.services.kinematics.tree import kinematic_tree
 from gemel.stages.reconstruct.calibration.config import CalibrationConfig
 from gemel.stages.reconstruct.calibration.problem import Problem
-from gemel.stages.reconstruct.calibration.robot_rig import JointLog, RobotRig, ViewTimes
+from gemel.stages.reconstruct.calibration.robot_rig import RobotRig, ViewTimes
 from gemel.stages.reconstruct.calibration.unknowns import Unknowns
 from gemel.stages.reconstruct.observations import Observations
 
@@ -34,7 +35,7 @@ def set_up(
         rig=RobotRig(
             tree,
             cameras,
-            [_joint_log(tree, joints, episode.times_s, episode.joint_positions) for episode in observations.episodes],
+            [joint_log(tree, joints, episode.times_s, episode.joint_positions) for episode in observations.episodes],
             ViewTimes(observations.camera, observations.episode, observations.times_s),
             Unknowns.of(hinges, roots, cameras, config.prior),
         ),
@@ -46,19 +47,6 @@ def set_up(
         ),
         reduction=reduction,
     )
-
-
-def _joint_log(
-    tree: KinematicTree,
-    joints: tuple[JointSignal, ...],
-    times_s: Float[np.ndarray, " t"],
-    positions: Float[np.ndarray, "t joint"],
-) -> JointLog:
-    q = np.tile(tree.rest, (len(times_s), 1))
-    for column, signal in enumerate(joints):
-        if signal.model_joint:
-            q[:, tree.joint(signal.model_joint)] = positions[:, column]
-    return JointLog(times_s, q)
 
 
 def _reduced_camera(camera: Camera, n: int) -> Camera:

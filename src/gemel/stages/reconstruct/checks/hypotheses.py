@@ -13,9 +13,10 @@ import numpy as np
 from jaxtyping import Int
 
 from gemel.artifacts.camera import WORLD
+from gemel.services.kinematics.joint_log import JointLog
 from gemel.stages.reconstruct.calibration.problem import Problem
 from gemel.stages.reconstruct.calibration.robot_in_view import robot_mask
-from gemel.stages.reconstruct.calibration.robot_rig import JointLog, Poses, RobotRig
+from gemel.stages.reconstruct.calibration.robot_rig import Poses, RobotRig
 from gemel.stages.reconstruct.checks.robot_agreement import agreement, observed_change, predicted_change
 from gemel.stages.reconstruct.checks.table_agreement import table_agreement
 

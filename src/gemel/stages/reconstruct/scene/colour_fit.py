@@ -11,8 +11,8 @@ import torch  # noqa: TID253 - the fit is written in torch
 from jaxtyping import Float
 from torch import Tensor  # noqa: TID253
 
+from gemel.services.render.cloud import Cloud
 from gemel.services.render.renderer import Renderer
-from gemel.stages.reconstruct.scene.cloud import Cloud
 from gemel.stages.reconstruct.scene.response import Responses
 from gemel.stages.reconstruct.scene.scene_views import SceneViews
 
@@ -45,10 +45,7 @@ def fit_colours(
     adam = torch.optim.Adam(groups, eps=1e-12)
     first = [group["lr"] for group in groups]
     for step, v in enumerate(order := _order(views, steps, rng)):
-        shape = views.images[v].shape[:2]
-        seen = _through(
-            cloud.draw(views.poses, v, colours, shape, renderer=renderer), gains, offsets, int(views.camera[v])
-        )
+        seen = _through(_plain(cloud, views, v, colours, renderer), gains, offsets, int(views.camera[v]))
         difference = (seen - torch.as_tensor(views.images[v], device=device)).abs().mean(dim=-1)
         with torch.no_grad():
             is_scene = torch.as_tensor(~views.taken[v], device=device)
@@ -74,6 +71,15 @@ def _order(views: SceneViews, steps: int, rng: np.random.Generator) -> list[int]
     return [int(v) for _ in range(rounds) for v in rng.permutation(shown)][:steps]
 
 
+def _plain(cloud: Cloud, views: SceneViews, v: int, colours: Tensor, renderer: Renderer) -> Tensor:
+    """View v as the first camera would see it."""
+    poses = views.poses
+    return cloud.draw(
+        poses.Ts_world_link[v], poses.Ts_camera_world[v], poses.intrinsics[v], views.images[v].shape[:2], colours,
+        renderer=renderer,
+    )  # fmt: skip
+
+
 def _through(colour: Tensor, gains: Tensor, offsets: Tensor, camera: int) -> Tensor:
     """What a camera makes of colours; the first is the gauge."""
     return colour if camera == 0 else gains[camera] * colour + offsets[camera]
@@ -89,5 +95,5 @@ def drawn(
 ) -> Float[np.ndarray, "h w 3"]:
     """The scene as view v's camera sees it."""
     with torch.no_grad():
-        colour = cloud.draw(views.poses, v, colours, views.images[v].shape[:2], renderer=renderer).cpu().numpy()
+        colour = _plain(cloud, views, v, colours, renderer).cpu().numpy()
     return responses.seen_by(int(views.camera[v]), colour)

@@ -17,7 +17,7 @@ from gemel.services.render.spherical_harmonics import C0
 from gemel.stages.reconstruct.located import Located
 from gemel.stages.reconstruct.observations import Observations
 from gemel.stages.reconstruct.scene.backdrop import reconstruct_background
-from gemel.stages.reconstruct.scene.bound import bound_mesh
+from gemel.stages.reconstruct.scene.bound import DILATION_PX2, bound_mesh
 from gemel.stages.reconstruct.scene.config import SceneConfig
 from gemel.stages.reconstruct.scene.links import LINK_SCALE, completed_colours, seen_links
 from gemel.stages.reconstruct.scene.response import Responses
@@ -145,7 +145,7 @@ def _refined(
     """The scene with fitted colours, judged on withheld views."""
     import torch
 
-    from gemel.stages.reconstruct.scene.cloud import STILL, Cloud, part_of_gaussians, part_of_mesh
+    from gemel.services.render.cloud import STILL, Cloud, part_of_gaussians, part_of_mesh
     from gemel.stages.reconstruct.scene.colour_fit import drawn, fit_colours, psnr_db
 
     device = "cuda" if renderer.name == "cuda" else "cpu"
@@ -155,7 +155,7 @@ def _refined(
     if scene.background is not None:
         parts[_BACKGROUND] = part_of_gaussians(scene.background, device)
     fixed = [part_of_mesh(mesh, STILL, device) for mesh in objects.values()]
-    cloud = Cloud([*parts.values(), *fixed])
+    cloud = Cloud([*parts.values(), *fixed], dilation_px2=DILATION_PX2)
     is_free = torch.zeros(len(cloud.colours), dtype=torch.bool, device=device)
     measured = torch.as_tensor(_is_measured(scene), device=device)
     is_free[: len(measured)] = measured
@@ -171,12 +171,15 @@ def _refined(
     )
     images = tuple(drawn(cloud, views, int(v), colours, responses, renderer=renderer) for v in views.withheld)
     psnr = np.array([psnr_db(image, views.images[v]) for image, v in zip(images, views.withheld, strict=True)])
-    around = Cloud(list(parts.values()))
+    around = Cloud(list(parts.values()), dilation_px2=DILATION_PX2)
 
     def behind(v: int, intrinsics: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
         with torch.no_grad():
             own = colours[: len(around.colours)]
-            colour = around.draw(views.poses, v, own, shape, renderer=renderer, intrinsics=intrinsics)
+            poses = views.poses
+            colour = around.draw(
+                poses.Ts_world_link[v], poses.Ts_camera_world[v], intrinsics, shape, own, renderer=renderer
+            )
         return responses.seen_by(int(views.camera[v]), colour.cpu().numpy())
 
     pieces = np.split(colours.cpu().numpy(), np.cumsum([len(part.means) for part in parts.values()]))

@@ -16,8 +16,6 @@ from gemel.artifacts.splatmesh import SplatMesh
 from gemel.services.render.renderer import Renderer, RenderRequest
 from gemel.services.render.spherical_harmonics import C0
 from gemel.services.render.splatmesh import Binding, place_plainly
-from gemel.stages.reconstruct.calibration.robot_rig import Poses
-from gemel.stages.reconstruct.scene.bound import DILATION_PX2
 
 STILL = -1
 """Link of Gaussians that stand still in the world."""
@@ -38,8 +36,8 @@ class Part:
 def part_of_mesh(mesh: SplatMesh, link: int, device: str) -> Part:
     """The Gaussians of a mesh."""
     binding = Binding(
-        faces=torch.as_tensor(mesh.faces, dtype=torch.int64),
-        face_from_gaussian=torch.as_tensor(mesh.face_from_gaussian, dtype=torch.int64),
+        faces=torch.tensor(mesh.faces, dtype=torch.int64),
+        face_from_gaussian=torch.tensor(mesh.face_from_gaussian, dtype=torch.int64),
         barycentric=torch.as_tensor(mesh.barycentric, dtype=torch.float64),
         normal_scale_m=mesh.normal_scale_m,
     )
@@ -65,9 +63,11 @@ def _part(link: int, means: Tensor, covariances: Tensor, opacity: np.ndarray, sh
 
 
 class Cloud:
-    """Parts of a scene, ready to be drawn at any view's poses."""
+    """Parts of a scene, ready to be drawn wherever links and camera are."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[Part], *, dilation_px2: float) -> None:
+        """`dilation_px2` is the low-pass filter that all parts were fitted with."""
+        self._dilation_px2 = dilation_px2
         parts = sorted(parts, key=lambda part: part.link == STILL)  # stable: links first
         self.order = tuple(parts)
         self.colours = torch.cat([part.colours for part in parts])
@@ -78,36 +78,32 @@ class Cloud:
 
     def draw(
         self,
-        poses: Poses,
-        v: int,
-        colours: Tensor,
+        Ts_world_link: Float[np.ndarray, "link 4 4"],
+        T_camera_world: Float[np.ndarray, "4 4"],
+        intrinsics: Float[np.ndarray, "4"],
         shape: tuple[int, int],
+        colours: Tensor,
         *,
         renderer: Renderer,
-        intrinsics: Float[np.ndarray, "4"] | None = None,
     ) -> Tensor:
-        """(h, w, 3) as the first camera would see view v, with `colours` (n, 3) in the order of the parts.
-
-        `intrinsics` replace those of the poses where an image of another size is wanted.
-        """
+        """(h, w, 3) as the first camera would see it from there, with `colours` (n, 3) in the order of the parts."""
         device = colours.device
         means, covariances = [], []
         for part in self._links:
-            T = torch.as_tensor(poses.Ts_world_link[v, part.link], dtype=torch.float32, device=device)
+            T = torch.as_tensor(Ts_world_link[part.link], dtype=torch.float32, device=device)
             means.append(part.means @ T[:3, :3].T + T[:3, 3])
             covariances.append(T[:3, :3] @ part.covariances @ T[:3, :3].T)
-        lens = poses.intrinsics[v] if intrinsics is None else intrinsics
         images = renderer.render(
             RenderRequest(
                 means=torch.cat([*means, self._still_means]),
                 covariances=torch.cat([*covariances, self._still_covariances]),
                 opacities=self._opacities,
                 sh=((colours - 0.5) / C0)[:, None],
-                Ts_camera_world=torch.as_tensor(poses.Ts_camera_world[v : v + 1], dtype=torch.float32, device=device),
-                intrinsics=torch.as_tensor(lens[None], dtype=torch.float32, device=device),
+                Ts_camera_world=torch.as_tensor(T_camera_world[None], dtype=torch.float32, device=device),
+                intrinsics=torch.as_tensor(intrinsics[None], dtype=torch.float32, device=device),
                 width=shape[1],
                 height=shape[0],
-                dilation_px2=DILATION_PX2,
+                dilation_px2=self._dilation_px2,
             )
         )
         return images.colour[0]

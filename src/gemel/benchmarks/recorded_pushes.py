@@ -1,0 +1,95 @@
+"""Recordings of the push-t world with trials, reconstructed as a user would: found in a folder or made there.
+
+The project of each recording stays beside it, so that only what changed runs again.
+"""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gemel.artifacts.capture import Capture
+from gemel.artifacts.episode import Frames
+from gemel.artifacts.reconstruction import Reconstruction
+from gemel.artifacts.segmentation import Segmentation
+from gemel.artifacts.split import FitData, Split
+from gemel.benchmarks.recorded import Silent
+from gemel.services.formats.mask_tracks import MaskReader
+from gemel.services.formats.robot_model import compile_stored_robot
+from gemel.stages.split.config import SplitConfig
+from gemel.worlds.truth import Truth, read_truth, truth_folder
+
+
+@dataclass(frozen=True)
+class Pushes:
+    """Which recording of which push-t world."""
+
+    seed: int
+    episodes: int
+    size: tuple[int, int] = (160, 120)
+    seconds: float = 0.0
+    """Longest episode [s]; 0 means what the world's operator takes."""
+
+    @property
+    def name(self) -> str:
+        """Folder of the recording."""
+        return f"push-t-{self.seed}-{self.size[0]}x{self.size[1]}"
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A recording after ingest, split, segment and reconstruct, with its truth. No episode is held out."""
+
+    fit: FitData
+    frames: Frames
+    masks: MaskReader
+    reconstruction: Reconstruction
+    robot: Any
+    """The compiled robot model."""
+    truth: Truth
+
+
+def record_pushes(pushes: Sequence[Pushes], folder: Path) -> None:
+    """Record those that are not there yet."""
+    from gemel.worlds.record import RecordPlan, record_world
+    from gemel.worlds.scenario import WorldConfig
+
+    for one in pushes:
+        target = folder / one.name
+        if (truth_folder(target) / "truth.json").exists():
+            continue
+        for left_over in (target, truth_folder(target)):
+            shutil.rmtree(left_over, ignore_errors=True)
+        config = WorldConfig("push-t", seed=one.seed, size=one.size)
+        record_world(config, target, RecordPlan(episodes=one.episodes, seconds=one.seconds))
+
+
+@contextmanager
+def prepared(recording: Path, *, seed: int) -> Iterator[Prepared]:
+    """Run the stages before track, or find what they made."""
+    from gemel.pipeline import run_project
+    from gemel.project import CaptureSettings, Project, Settings
+    from gemel.running import Run
+    from gemel.store.store import Store
+
+    settings = Settings(CaptureSettings(str(recording.resolve())), seed=seed, split=SplitConfig(holdout=0.0))
+    project = Project(recording.with_name(recording.name + ".project"), settings)
+    project.folder.mkdir(parents=True, exist_ok=True)
+    results = run_project(project, Silent(), last="reconstruct")
+    store = Store.open(project.store_folder)
+    try:
+        run = Run(project, store, {result.name: result.address for result in results})
+        capture = run.get("ingest", Capture)
+        assert capture.robot is not None
+        yield Prepared(
+            fit=FitData.of(capture, run.get("split", Split)),
+            frames=run.frames(capture, "track", "0" * 64),
+            masks=MaskReader(run.get("segment", Segmentation), store),
+            reconstruction=run.get("reconstruct", Reconstruction),
+            robot=compile_stored_robot(capture.robot, store),
+            truth=read_truth(truth_folder(recording)),
+        )
+    finally:
+        store.close()

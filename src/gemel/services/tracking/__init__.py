@@ -1,0 +1,1 @@
+"""One frame's object poses by render-and-compare, from a start that the caller predicts."""

@@ -1,0 +1,1 @@
+"""Video and reconstruction -> object poses over time."""
