@@ -98,7 +98,7 @@ def track(
         def on_frame(part: float, done: int = done, count: int = record.step_count) -> None:
             on_progress((done + part * count) / total)
 
-        job = _followed(lab, record, name, targets[name], config, mask_of, predict, on_frame)
+        job = _followed(lab, record, name, targets[name], config, mask_of=mask_of, predict=predict, on_frame=on_frame)
         done += record.step_count
         if job is None:
             findings.append(not_found(name, record.id))
@@ -137,8 +137,8 @@ def _target(reconstruction: Reconstruction, name: str, config: TrackConfig, rend
 
 
 def _followed(
-    lab: Lab, record: EpisodeRecord, name: str, target: Target, config: TrackConfig, mask_of: MaskOf, predict: Predict,
-    on_frame: OnProgress,
+    lab: Lab, record: EpisodeRecord, name: str, target: Target, config: TrackConfig, *, mask_of: MaskOf,
+    predict: Predict, on_frame: OnProgress,
 ) -> _Job | None:  # fmt: skip
     """One object through one episode, once in fast mode and twice in full mode."""
     times_s = lab.frame_times_s(lab.frames.episode(record.id))
