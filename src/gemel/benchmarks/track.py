@@ -2,12 +2,12 @@
 
 The reconstruction is our own, from the scan of the same capture; masks come from the segment stage. Errors are taken
 at the track's own times on the robot's clock, after one rigid gauge per capture and one for the object's frame. Means
-over the trials' frames; scans, in which nothing moves, are tracked too and not counted. Seconds are processor time of
+over the trials' frames. Seconds are processor time of
 the whole stage per frame: what the frame takes on an idle machine.
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -53,9 +53,18 @@ def _measure(job: _Job) -> list[Row]:
     row: Row = {"world": job.pushes.seed}
     try:
         with prepared(Path(job.folder) / job.pushes.name, seed=job.seed) as capture:
-            return [{**row, "mode": mode, **_measure_mode(capture, config)} for mode, config in _MODES.items()]
+            chosen = _first_trials(capture, job.pushes.episodes)
+            modes = {mode: replace(config, episodes=chosen) for mode, config in _MODES.items()}
+            return [{**row, "mode": mode, **_measure_mode(capture, config)} for mode, config in modes.items()]
     except Exception as error:  # a capture that fails is a result, and must not take the others with it
         return [{**row, "failed": f"{type(error).__name__}: {str(error)[:160]}"}]
+
+
+def _first_trials(capture: Prepared, count: int) -> tuple[str, ...]:
+    """A recording may hold more trials than are asked for."""
+    records = (*capture.fit.calibration, *capture.fit.validation)
+    trials = sorted((r.id for r in records if r.kind is EpisodeKind.TASK), key=int)
+    return tuple(trials[:count])
 
 
 def _measure_mode(capture: Prepared, config: TrackConfig) -> Row:
@@ -64,11 +73,11 @@ def _measure_mode(capture: Prepared, config: TrackConfig) -> Row:
         capture.fit, capture.reconstruction, config, mask_of=capture.masks, frames=capture.frames, robot=capture.robot
     )
     wall_s, cpu_s = time.perf_counter() - started, time.process_time() - started_cpu
-    records = {record.id: record for record in (*capture.fit.calibration, *capture.fit.validation)}
-    trials = [one for one in tracks.tracks if records[one.episode].kind is EpisodeKind.TASK]
-    wanted = sum(record.step_count for record in records.values() if record.kind is EpisodeKind.TASK)
+    records = (*capture.fit.calibration, *capture.fit.validation)
+    wanted = sum(record.step_count for record in records if record.id in config.episodes)
+    trials = list(tracks.tracks)
     error = track_error(trials, [capture.truth.episodes[int(one.episode)] for one in trials])
-    frames = sum(len(one.times_s) for one in tracks.tracks)
+    frames = sum(len(one.times_s) for one in trials)
     return {
         **_errors(error),
         "lost_frames": wanted - sum(int((~one.is_lost).sum()) for one in trials),

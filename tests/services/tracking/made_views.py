@@ -23,7 +23,7 @@ def block() -> SplatMesh:
     """Two boxes of 12 x 4 x 4 cm and 4 x 8 x 4 cm, orange, each side with its own shade."""
     long, long_faces = box_mesh(np.array([0.12, 0.04, 0.04]))
     short, short_faces = box_mesh(np.array([0.04, 0.08, 0.04]))
-    vertices = np.concatenate([long, short + [0.04, 0.06, 0.0]])
+    vertices = np.concatenate([long, short + np.array([0.04, 0.06, 0.0])])
     faces = np.concatenate([long_faces, short_faces + len(long)])
     face, barycentric = spread(np.full(len(faces), _PER_EDGE))
     corners = vertices[faces]
@@ -63,7 +63,7 @@ def views(
     T_world_object: np.ndarray | None, seed: int, *, has_rod: bool = False, noise: float = 0.015,
     delays_s: tuple[float, float] = (0.0, 0.0), velocity: np.ndarray | None = None,
 ) -> list[View]:  # fmt: skip
-    """Both cameras; the table is darker round the object now than in the surroundings, and one side of the light too."""
+    """Both cameras; table and object are darker now than the surroundings and the model are."""
     from gemel.services.tracking.evidence import moved
 
     rng = np.random.default_rng(seed)
@@ -101,6 +101,6 @@ def _table(rng: np.random.Generator) -> np.ndarray:
 def _rod(T_camera_world: np.ndarray) -> np.ndarray:
     """Depth of an upright rod, 3 cm thick, that stands on the block's long part."""
     vertices, faces = box_mesh(np.array([0.03, 0.03, 0.3]))
-    p_world = vertices + [0.02, 0.0, 0.2]
+    p_world = vertices + np.array([0.02, 0.0, 0.2])
     p_camera = p_world @ T_camera_world[:3, :3].T + T_camera_world[:3, 3]
     return rasterise(p_camera, faces, INTRINSICS, SHAPE[1], SHAPE[0])[0]

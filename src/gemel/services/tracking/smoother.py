@@ -8,6 +8,7 @@ each step's acceleration is drawn with a scale of its own, found by iteration (S
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float
@@ -19,6 +20,8 @@ from gemel.services.tracking.refine import FramePose
 _ROUNDS = 6
 _LOOSE = 1e3
 """Scale of the accelerations to begin with: the motion is taken as it was seen, then calmed where it is calm."""
+_BLIND = 100.0
+"""Scale of accelerations between frames that were lost, at least: somebody may have pushed."""
 _FREEDOM = 1.0
 """Degrees of freedom of the accelerations' distribution: 1 is Cauchy's."""
 _START_SIGMA = (1.0, 1.0, 1.0, 3.0, 3.0, 3.0)
@@ -71,7 +74,7 @@ def smooth(
         ]
         states, covariances = _rauch_tung_striebel(times_s, jumps, evidence, scales, motion)
         velocities = states[:, 6:]
-        scales = _scales(times_s, jumps, states, motion)
+        scales = _unseen(_scales(times_s, jumps, states, motion), poses)
     Ts = np.stack([moved(T, state[:6]) for T, state in zip(Ts_reference, states, strict=True)])
     return Smoothed(Ts, velocities, covariances[:, :6, :6])
 
@@ -151,6 +154,17 @@ def _rauch_tung_striebel(
         )
         smoothed.append((x, 0.5 * (P + P.T)))
     return np.stack([x for x, _ in smoothed[::-1]]), np.stack([P for _, P in smoothed[::-1]])
+
+
+def _unseen(scales: Float[np.ndarray, " s"], poses: Sequence[FramePose | None]) -> Float[np.ndarray, " s"]:
+    """Where frames were lost, whatever happened may have happened at any of the steps between."""
+    is_blind = np.array([first is None or second is None for first, second in pairwise(poses)], dtype=bool)
+    run = np.cumsum(np.concatenate([[0], np.diff(is_blind.astype(np.int8)) != 0])) if len(scales) else is_blind
+    loosened = scales.copy()
+    for number in np.unique(run[is_blind]):
+        own = is_blind & (run == number)
+        loosened[own] = max(float(scales[own].max()), _BLIND)
+    return loosened
 
 
 def _scales(

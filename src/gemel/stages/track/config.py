@@ -14,8 +14,10 @@ class TrackConfig:
     """`video` follows objects in the cameras' images; `mocap` takes the poses that the log brings."""
     mode: Literal["fast", "full"] = "fast"
     """`full` looks at every frame again, with its velocity known, and ends with gradients through the renderer."""
-    splat_steps: int = 20
+    splat_steps: int = 12
     """Steps of gradient descent through the renderer, in full mode."""
+    episodes: tuple[str, ...] = ()
+    """Follow objects in these episodes only; in all calibration and validation episodes unless given."""
     has_moving_cameras: bool = False
     """Whether cameras on the robot are used although two or more stand still. They see the object from so near that
     errors of its shape outweigh what they add."""

@@ -25,7 +25,7 @@ from gemel.artifacts.finding import Finding, Severity
 from gemel.artifacts.reconstruction import Reconstruction
 from gemel.artifacts.split import FitData
 from gemel.artifacts.track import Track, Tracks
-from gemel.errors import SourceError
+from gemel.errors import ConfigError, SourceError, choices_text
 from gemel.geometry import SE3
 from gemel.services.render.renderer import Renderer, make_renderer
 from gemel.services.render.torch_threads import one_torch_thread
@@ -77,7 +77,7 @@ def track(
     on_progress: OnProgress = lambda fraction: None,
 ) -> tuple[Tracks, TrackInfo]:
     """All objects through all episodes; `robot` is the compiled robot model (`mujoco.MjModel`) or None."""
-    records = (*fit.calibration, *fit.validation)
+    records = _chosen_records(fit, config)
     if config.source == "mocap":
         return _from_log(records, frames, config)
     if not reconstruction.objects:
@@ -98,7 +98,7 @@ def track(
         def on_frame(part: float, done: int = done, count: int = record.step_count) -> None:
             on_progress((done + part * count) / total)
 
-        job = _followed(lab, record, name, targets[name], config, mask_of, predict, on_frame)
+        job = _followed(lab, record, name, targets[name], config, mask_of=mask_of, predict=predict, on_frame=on_frame)
         done += record.step_count
         if job is None:
             findings.append(not_found(name, record.id))
@@ -108,6 +108,17 @@ def track(
     tracks = tuple(_track(job, growth[job.name]) for job in jobs)
     findings += [finding for one in tracks for finding in track_findings(one)]
     return Tracks(tracks, "video"), TrackInfo(tuple(findings), growth, lab)
+
+
+def _chosen_records(fit: FitData, config: TrackConfig) -> tuple[EpisodeRecord, ...]:
+    """The episodes that are looked at."""
+    records = {record.id: record for record in (*fit.calibration, *fit.validation)}
+    unknown = [name for name in config.episodes if name not in records]
+    if unknown:
+        raise ConfigError(
+            f"[track] episode {choices_text(unknown[0], tuple(records))}", remedy="use one of the choices"
+        )
+    return tuple(record for name, record in records.items() if name in config.episodes or not config.episodes)
 
 
 def _growth(name: str, jobs: Sequence[_Job], fit: FitData, target: Target) -> float:
@@ -126,8 +137,8 @@ def _target(reconstruction: Reconstruction, name: str, config: TrackConfig, rend
 
 
 def _followed(
-    lab: Lab, record: EpisodeRecord, name: str, target: Target, config: TrackConfig, mask_of: MaskOf, predict: Predict,
-    on_frame: OnProgress,
+    lab: Lab, record: EpisodeRecord, name: str, target: Target, config: TrackConfig, *, mask_of: MaskOf,
+    predict: Predict, on_frame: OnProgress,
 ) -> _Job | None:  # fmt: skip
     """One object through one episode, once in fast mode and twice in full mode."""
     times_s = lab.frame_times_s(lab.frames.episode(record.id))

@@ -14,9 +14,11 @@ from gemel.services.tracking.refine import FramePose
 from gemel.services.tracking.resting import Resting
 from gemel.services.tracking.smoother import Smoothed
 
-_MEDIAN_CHI_SQUARE_3 = 2.366
-_MEDIAN_CHI_SQUARE_6 = 5.348
-"""Medians of chi-square distributions with three and six degrees of freedom."""
+_SHARE = 0.9
+_CHI_SQUARE_3 = 6.251
+_CHI_SQUARE_6 = 10.645
+"""Below these lie nine of ten draws from chi-square distributions with three and six degrees of freedom. Errors have
+heavier tails than noise, and intervals are to hold nine of ten."""
 _HEIGHT_AND_TILT = slice(2, 5)
 _AT_REST = 0.5
 """Part of the prior's full weight above which an object counts as lying on the table."""
@@ -32,7 +34,7 @@ def inflation(poses: Sequence[FramePose | None], resting: Resting) -> float:
 def disagreement(poses: Sequence[FramePose]) -> float:
     """Squared distance between the poses that two cameras ask for, over what their information allows."""
     gaps = [gap for pose in poses if (gap := _gap(pose)) is not None]
-    return float(np.median(gaps)) / _MEDIAN_CHI_SQUARE_6 if gaps else 0.0
+    return float(np.quantile(gaps, _SHARE)) / _CHI_SQUARE_6 if gaps else 0.0
 
 
 def _gap(pose: FramePose) -> float | None:
@@ -63,7 +65,7 @@ def off_the_table(poses: Sequence[FramePose], resting: Resting) -> float:
         return 0.0
     apart = np.stack(gaps) - np.median(gaps, axis=0)
     squared = np.einsum("ni,ni->n", apart, np.linalg.solve(np.stack(spreads), apart[..., None])[..., 0])
-    return float(np.median(squared)) / _MEDIAN_CHI_SQUARE_3
+    return float(np.quantile(squared, _SHARE)) / _CHI_SQUARE_3
 
 
 def track_covariances(
