@@ -14,8 +14,8 @@ from gemel.artifacts.reconstruction import Reconstruction
 from gemel.artifacts.segmentation import Segmentation
 from gemel.artifacts.split import FitData, Split
 from gemel.artifacts.task import Task
-from gemel.artifacts.twin import Twin
 from gemel.artifacts.track import Tracks
+from gemel.artifacts.twin import Twin
 from gemel.outputs.pictures.sheet import Picture
 from gemel.outputs.pictures.write import write_pictures
 from gemel.project import Project
