@@ -30,7 +30,7 @@ from gemel.artifacts.segmentation import MaskTrack, Segmentation
 from gemel.artifacts.splatmesh import SplatMesh
 from gemel.artifacts.split import Likeness, Role, Split
 from gemel.artifacts.task import Criterion, Quantity, Task
-from gemel.artifacts.track import Track
+from gemel.artifacts.track import Track, Tracks
 from gemel.artifacts.twin import Twin
 from gemel.geometry import SE3, Fisheye, OpenCV, Pinhole
 
@@ -129,5 +129,5 @@ def samples() -> list[Any]:
     twin = Twin(_robot(), _reconstruction(), _belief(), {"mug": (_BLOB,)}, {"mug": SE3.identity()}, _task())
     return [
         _capture(), split, inspection, Segmentation((masks,), "sam 2.1", {"t": 0.5}), _reconstruction(), track,
-        _belief(), twin, card, evidence,
+        Tracks((track,), "video"), _belief(), twin, card, evidence,
     ]  # fmt: skip

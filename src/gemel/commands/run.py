@@ -9,7 +9,7 @@ import tyro  # noqa: TID253 (a command is only imported to be parsed)
 
 @dataclass(frozen=True)
 class Run:
-    """Run what is missing in a project, resume what was cut off. Stages: ingest, split, segment."""
+    """Run what is missing in a project, resume what was cut off: ingest, split, segment, reconstruct, track."""
 
     folder: Annotated[Path, tyro.conf.Positional]
     """The project folder."""
@@ -38,6 +38,8 @@ class Run:
             console().print(f"Masks over frames: {folder}")
         if any(result.name == "reconstruct" and not result.is_cached for result in results):
             console().print(f"Robot, objects and views: {project.folder / 'pictures' / 'reconstruct'}")
+        if any(result.name == "track" and not result.is_cached for result in results):
+            console().print(f"Outlines of what was followed: {project.folder / 'pictures' / 'track'}")
         console().print(f"Artifacts are in {project.store_folder}. Next: gemel audit {self.folder}")
         return 0
 
