@@ -30,7 +30,7 @@ from gemel.artifacts.segmentation import MaskTrack, Segmentation
 from gemel.artifacts.splatmesh import SplatMesh
 from gemel.artifacts.split import Likeness, Role, Split
 from gemel.artifacts.task import Criterion, Quantity, Task
-from gemel.artifacts.track import Track
+from gemel.artifacts.track import Track, Tracks
 from gemel.artifacts.twin import Twin
 from gemel.geometry import SE3, Fisheye, Inertia, OpenCV, Pinhole
 
@@ -132,5 +132,5 @@ def samples() -> list[Any]:
     )  # fmt: skip
     return [
         _capture(), split, inspection, Segmentation((masks,), "sam 2.1", {"t": 0.5}), _reconstruction(), track,
-        _belief(), twin, card, evidence,
+        Tracks((track,), "video"), _belief(), twin, card, evidence,
     ]  # fmt: skip

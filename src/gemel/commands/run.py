@@ -9,7 +9,7 @@ import tyro  # noqa: TID253 (a command is only imported to be parsed)
 
 @dataclass(frozen=True)
 class Run:
-    """Run what is missing in a project, resume what was cut off. Stages: ingest, split, segment, reconstruct, prior."""
+    """Run what is missing in a project, resume what was cut off: every stage from the log to the twin."""
 
     folder: Annotated[Path, tyro.conf.Positional]
     """The project folder."""
@@ -38,6 +38,8 @@ class Run:
             console().print(f"Masks over frames: {folder}")
         if any(result.name == "reconstruct" and not result.is_cached for result in results):
             console().print(f"Robot, objects and views: {project.folder / 'pictures' / 'reconstruct'}")
+        if any(result.name == "track" and not result.is_cached for result in results):
+            console().print(f"Outlines of what was followed: {project.folder / 'pictures' / 'track'}")
         if any(result.name == "prior" and not result.is_cached for result in results):
             from gemel.commands.show_belief import print_prior
 

@@ -3,6 +3,10 @@
 import numpy as np
 import pytest
 
+pytest.importorskip("torch")
+pytest.importorskip("numba")
+pytest.importorskip("scipy")
+
 from gemel.geometry import SE3
 from gemel.services.tracking.detect import detect, likely_object
 from gemel.services.tracking.evidence import Evidence, about_world, moved

@@ -1,6 +1,9 @@
 """Smoothing: exact on linear motion, honest about cameras' clocks, wide where nothing was seen."""
 
 import numpy as np
+import pytest
+
+pytest.importorskip("torch")
 
 from gemel.services.tracking.evidence import Evidence, moved
 from gemel.services.tracking.refine import FramePose

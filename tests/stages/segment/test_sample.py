@@ -29,7 +29,7 @@ def test_masks_of_the_sample_without_any_prompt(tmp_path: Path) -> None:
     (tmp_path / "twin.toml").write_text(
         f'[capture]\nsource = "{SAMPLE}"\n[segment]\nevery_n_steps = 3\nevery_n_task_steps = 15\n'
     )
-    results = run_project(open_project(tmp_path), _Silent())  # type: ignore[arg-type]
+    results = run_project(open_project(tmp_path), _Silent(), last="segment")  # type: ignore[arg-type]
     address = next(r.address for r in results if r.name == "segment")
     rows = compare(tmp_path, address, SAMPLE, ROOT / "tests" / "data" / "push_t_truth")
     used = np.array([row["iou"] for row in rows if row["is_used"]])

@@ -5,6 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+pytest.importorskip("torch")
+pytest.importorskip("numba")
+pytest.importorskip("scipy")
+
 from gemel.artifacts.capture import Domain, EpisodeKind
 from gemel.artifacts.episode import Episode
 from gemel.artifacts.track import Track, Tracks

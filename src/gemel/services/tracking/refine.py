@@ -20,7 +20,7 @@ from gemel.services.tracking.view import View
 _LARGEST_STEP_M = 0.02
 _LARGEST_STEP_RAD = 0.15
 _DAMPING = 1e-4
-_ENOUGH_M = 2e-4
+_ENOUGH_M = 3e-4
 """Steps shorter than this end the search."""
 _OVERSHOOT = 1.4
 """The light is found anew after each step and takes a part of it back; longer steps make up for that."""
@@ -30,7 +30,7 @@ _OVERSHOOT = 1.4
 class RefineConfig:
     """How one frame's pose is found."""
 
-    blurs_px: tuple[float, ...] = (3.0, 2.0, 1.0, 0.5, 0.0, 0.0, 0.0)
+    blurs_px: tuple[float, ...] = (3.0, 2.0, 1.0, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     """One Gauss-Newton step for each, through images blurred so much [px]: wide first, to find what is far off. The
     last ones end early when nothing moves any more."""
     errors: ErrorModel = field(default_factory=ErrorModel)

@@ -11,8 +11,8 @@ from jaxtyping import Float
 
 from gemel.geometry import SE3
 
-_DOUBT = 6.0
-"""Standard deviations from rest at which the prior has a quarter of its weight left."""
+_DOUBT = 15.0
+"""Standard deviations from rest at which the prior has a quarter of its weight left: 7.5 mm, 4 degrees."""
 _UP = np.array([0.0, 0.0, 1.0])
 
 
