@@ -1,0 +1,40 @@
+"""Settings of the identify stage; the docstrings are the help of the command line."""
+
+from dataclasses import dataclass
+
+from gemel.errors import ConfigError, choices_text
+
+METHODS = ("eki", "svgd", "npe", "gauss_newton")
+
+
+@dataclass(frozen=True)
+class IdentifyConfig:
+    """How physical parameters are inferred from tracks."""
+
+    method: str = "eki"
+    """`eki`: ensemble Kalman inversion, corrected by an emulator (default). `svgd`: Stein particles. `npe`: neural
+    posterior. `gauss_newton`: least squares and a linearised interval, for smooth problems."""
+    ensemble: int = 0
+    """Simulations per round; 0 chooses by the number of parameters."""
+    kalman_steps: int = 4
+    """Most steps of the ensemble Kalman update on the way from prior to posterior."""
+    refinements: int = 3
+    """Rounds in which the emulator asks for simulations where the posterior lies."""
+    draws: int = 2000
+    """Samples of the posterior."""
+    credible_level: float = 0.95
+    """Share of the posterior that the residual ranges hold."""
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise ConfigError(f"Method {choices_text(self.method, METHODS)}", remedy="use one of the choices")
+        if not 0.5 <= self.credible_level < 1.0:
+            raise ConfigError(
+                f"credible_level is {self.credible_level}; a number from 0.5 to below 1 was expected.",
+                remedy="give 0.95 for ranges that hold 95 % of the posterior",
+            )
+        if self.draws < 100 or self.kalman_steps < 1 or self.refinements < 0 or self.ensemble < 0:
+            raise ConfigError(
+                "identify needs draws >= 100, kalman_steps >= 1, refinements >= 0 and ensemble >= 0.",
+                remedy="leave these settings out to get the defaults",
+            )
