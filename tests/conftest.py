@@ -10,9 +10,10 @@ ROOT = Path(__file__).parents[1]
 # Compiled kernels cannot be wrapped, so only the rooms without them are checked; `Gaussians` checks its own shapes,
 # with messages for users that are tested, and must get to see wrong ones.
 _ARTIFACTS = [f.stem for f in (ROOT / "src/gemel/artifacts").glob("*.py") if f.stem not in ("__init__", "gaussians")]
-_STAGES = [
+_WITH_KERNELS = [
     ".".join(f.relative_to(ROOT / "src").with_suffix("").parts)
-    for f in (ROOT / "src/gemel/stages").rglob("*.py")
+    for room in ("stages", "services/sim")
+    for f in (ROOT / "src/gemel" / room).rglob("*.py")
     if f.stem != "__init__" and not f.stem.endswith("_kernel")
 ]
 _CHECKED_ROOMS = (
@@ -24,7 +25,7 @@ _CHECKED_ROOMS = (
     "gemel.services.generate",
     "gemel.services.policy",
     "gemel.services.tasks",
-    *_STAGES,
+    *_WITH_KERNELS,
     "gemel.outputs.pictures",
     "gemel.worlds",
 )

@@ -1,0 +1,69 @@
+"""What lies between a command and a servo: delay, play and velocity feed-forward, per simulation and control.
+
+A command arrives `delay` late, interpolated between physics steps so that the effect is smooth in the delay. Then comes
+play: the target stays where it is until the command has moved by `backlash` (half the play) past it, the hysteresis
+model of Nordin and Gutman (2002), section 2. It acts on the command and so needs no extra joint; a load does not
+rattle the joint through its play. Last, `lead` times the target's speed is added, as servos with feed-forward do.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+Commands = Float[np.ndarray, "_ _ control"]
+PerControl = Float[np.ndarray, "sim control"]
+
+
+@dataclass(frozen=True, eq=False)
+class DriveSettings:
+    """Settings of all drives in all simulations."""
+
+    delay_s: PerControl
+    backlash: PerControl
+    """Half the play [rad or m]."""
+    lead_s: PerControl
+
+    @staticmethod
+    def ideal(sim_count: int, control_count: int) -> "DriveSettings":
+        """Drives that do nothing to a command."""
+        return DriveSettings(*(np.zeros((sim_count, control_count)) for _ in range(3)))
+
+    @property
+    def is_ideal(self) -> bool:
+        """Whether commands pass unchanged."""
+        return not (self.delay_s.any() or self.backlash.any() or self.lead_s.any())
+
+
+class Drives:
+    """The drives of all simulations, with the commands that are still under way."""
+
+    def __init__(self, settings: DriveSettings, timestep_s: float) -> None:
+        self.settings, self._timestep_s = settings, timestep_s
+        self._past = self._link = np.zeros((0,))
+        self.start(np.zeros_like(settings.delay_s))
+
+    def start(self, commands: PerControl) -> None:
+        """All drives have been holding these commands."""
+        depth = int(np.ceil(self.settings.delay_s.max(initial=0.0) / self._timestep_s)) + 1
+        self._past = np.repeat(np.asarray(commands, float)[:, None], depth, axis=1)
+        self._link = np.array(commands, dtype=float)
+
+    @property
+    def latest(self) -> PerControl:
+        """The latest command, before delay."""
+        return self._past[:, -1].copy()
+
+    def pass_on(self, commands: Commands, *, every: int, is_ramp: bool) -> Commands:
+        """What reaches the servos, (sim or 1, t * every, control), of commands (sim or 1, t, control)."""
+        from gemel.services.sim.drive_kernel import driven_commands, undelayed_tail
+
+        if self.settings.is_ideal and not is_ramp:
+            self._past[:] = commands[:, -1:]
+            return np.repeat(commands, every, axis=1)
+        commands = np.ascontiguousarray(commands, dtype=float)
+        delay, lead = (values / self._timestep_s for values in (self.settings.delay_s, self.settings.lead_s))
+        drives = np.stack([delay, self.settings.backlash, lead])
+        out = driven_commands(commands, self._past, drives, self._link, every, is_ramp)
+        self._past = undelayed_tail(commands, self._past, every, is_ramp)
+        return np.asarray(out)
