@@ -21,9 +21,9 @@ _POINT_M = 0.002
 _PUSHER_RADIUS_M = 0.010
 _KP, _KV, _PUSHER_KG = 1e5, 2e3, 10.0
 """Stiff enough to be where the log says it was."""
-import os
-_STEP_S = float(os.environ.get('DT','0.008'))
-TOR=1
+_STEP_S = 0.005
+_CONTACT_S = 0.01
+"""Time constant of contacts, as hard as the step allows [s]: a soft one would let the block lag by a millimetre."""
 
 
 def nominal_scene(model: ObjectModel, *, threads: int = 0) -> Scene:
@@ -60,7 +60,10 @@ def _compiled(model: ObjectModel) -> Any:
         'contype="0" conaffinity="0"/>'
         for i, (x, y) in enumerate(points)
     )
-    pairs = "".join(_pair(f"{model.name}-table/{i}", "table", f"foot{i}", 0.5, condim=4, torsional=0.005) for i in range(len(points)))
+    pairs = "".join(
+        _pair(f"{model.name}-table/{i}", "table", f"foot{i}", 0.5, condim=4, torsional=0.005)
+        for i in range(len(points))
+    )
     pairs += "".join(_pair(f"{model.name}-pusher/{i}", "pusher", f"box{i}", 0.3) for i in range(len(model.collision)))
     inertia = _inertia(model)
     moments = " ".join(repr(float(inertia.I_BBcm_B[i, j])) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)))
@@ -74,8 +77,8 @@ def _compiled(model: ObjectModel) -> Any:
         f'impratio="10"/><worldbody><geom name="table" type="plane" size="2 2 0.1" contype="0" conaffinity="0"/>'
         f'<body name="{model.name}" simple="false" pos="0 0 {model.rest_height}"><freejoint/>'
         f'<inertial pos="{com}" mass="{model.mass_kg}" fullinertia="{moments}"/>{boxes}{feet}</body>'
-        f'<body name="pusher" pos="0 0 0.08">{slides}<geom name="pusher" type="cylinder" mass="{_PUSHER_KG}" contype="0" '
-        f'conaffinity="0" size="{_PUSHER_RADIUS_M} 0.065"/></body></worldbody>'
+        f'<body name="pusher" pos="0 0 0.08">{slides}<geom name="pusher" type="cylinder" mass="{_PUSHER_KG}" '
+        f'contype="0" conaffinity="0" size="{_PUSHER_RADIUS_M} 0.065"/></body></worldbody>'
         f"<contact>{pairs}</contact><actuator>{servos}</actuator></mujoco>"
     )
 
@@ -109,5 +112,5 @@ def _box(name: str, box: Box) -> str:
 def _pair(name: str, first: str, second: str, friction: float, *, condim: int = 3, torsional: float = 0.0) -> str:
     return (
         f'<pair name="{name}" geom1="{first}" geom2="{second}" condim="{condim}" '
-        f'friction="{friction} {friction} {torsional} 0.0001 0.0001"/>'
+        f'solref="{_CONTACT_S} 1" friction="{friction} {friction} {torsional} 0.0001 0.0001"/>'
     )

@@ -86,10 +86,12 @@ class Emulator:
         """Of each direction at new points."""
         at = self.ball.coordinates(z)
         squares = _squared_distances(at, self.points)
-        kernels = _kernels(squares, min(process.length for process in self.processes))
-        basis = _basis(at, len(self.points))
-        columns = [basis @ p.coefficients + kernels[p.length] @ p.weights for p in self.processes]
-        return np.stack(columns, axis=1)
+        lengths = np.array([process.length for process in self.processes])
+        found = _basis(at, len(self.points)) @ np.stack([p.coefficients for p in self.processes], axis=1)
+        weights = np.stack([p.weights for p in self.processes], axis=1)
+        for length, kernel in _kernels(squares, float(lengths.min())).items():
+            found[:, lengths == length] += kernel @ weights[:, lengths == length]
+        return found
 
     def predict(self, z: Float[np.ndarray, "n p"]) -> Float[np.ndarray, "n m"]:
         """Emulated predictions."""

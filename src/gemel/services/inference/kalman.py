@@ -31,6 +31,8 @@ def kalman_step(
     centred = (z - z.mean(axis=0)) / np.sqrt(count - 1)
     cross = _damped(centred, anomalies)  # (p, m)
     innovations = (observed - predicted) / sd + rng.standard_normal(predicted.shape)
+    if count > len(observed):
+        return np.asarray(z + np.linalg.solve(np.eye(len(sd)) + anomalies.T @ anomalies, innovations.T).T @ cross.T)
     # (A'A + I)^-1 = I - A'(I + A A')^-1 A: an n x n system instead of m x m.
     inner = np.linalg.solve(np.eye(count) + anomalies @ anomalies.T, anomalies @ innovations.T)
     return np.asarray(z + (innovations - inner.T @ anomalies) @ cross.T)

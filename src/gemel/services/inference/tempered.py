@@ -12,6 +12,7 @@ from jaxtyping import Float
 
 from gemel.services.inference.kalman import tempering_step
 
+_SMALLEST_STEP = 0.002
 LogDensity = Callable[[np.ndarray], np.ndarray]
 """Draws (n, p) to n values; minus infinity where a draw is impossible."""
 
@@ -35,7 +36,7 @@ def tempered_draws(
     while reached < 1.0:
         gain = np.where(np.isfinite(end), end - begin, -np.inf)
         misfits = np.where(np.isfinite(gain), -gain, 1e12)
-        step = tempering_step(misfits, 1.0 - reached)
+        step = max(tempering_step(misfits, 1.0 - reached), min(_SMALLEST_STEP, 1.0 - reached))
         reached = 1.0 if 1.0 - reached - step < 1e-9 else reached + step
         weights = np.exp(-step * (misfits - misfits.min()))
         chosen = _systematic(weights / weights.sum(), rng)

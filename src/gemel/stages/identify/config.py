@@ -18,12 +18,17 @@ class IdentifyConfig:
     """Simulations per round; 0 chooses by the number of parameters."""
     kalman_steps: int = 4
     """Most steps of the ensemble Kalman update on the way from prior to posterior."""
-    refinements: int = 3
-    """Rounds in which the emulator asks for simulations where the posterior lies."""
+    refinements: int = 4
+    """Most rounds in which the emulator asks for simulations where the posterior lies."""
     draws: int = 2000
     """Samples of the posterior."""
     credible_level: float = 0.95
     """Share of the posterior that the residual ranges hold."""
+
+    longest_s: float = 1.0
+    """Longest piece of a motion that is simulated in one go [s]."""
+    model_error: float = 0.03
+    """Part of the way that any model is expected to miss; the true level is inferred."""
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:

@@ -5,6 +5,7 @@ motions are cut, so that what a model cannot follow does not add up over a whole
 takes pose and velocity from a line through the frames around it.
 """
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,7 +81,7 @@ def _runs(
     """First and last frame of each piece; no piece reaches over a gap in the track."""
     breaks = np.concatenate([[0], np.flatnonzero(np.diff(times_s) > gap_s) + 1, [len(times_s)]])
     found = []
-    for low, high in zip(breaks[:-1], breaks[1:], strict=True):
+    for low, high in zip(breaks[:-1].tolist(), breaks[1:].tolist(), strict=True):
         first = low
         while first < high:
             if not moving[first]:
@@ -98,7 +99,7 @@ def _cut(first: int, last: int, times_s: Float[np.ndarray, " t"], longest_s: flo
     """Equal parts, none longer than `longest_s`."""
     parts = max(1, int(np.ceil((times_s[last] - times_s[first]) / longest_s)))
     ends = np.linspace(first, last, parts + 1).round().astype(int)
-    return [(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True) if b - a >= 2]
+    return [(int(a), int(b)) for a, b in itertools.pairwise(ends) if b - a >= 2]
 
 
 def _around(moving: Bool[np.ndarray, " t"], first: int) -> slice:

@@ -30,6 +30,8 @@ _DEVIATIONS = 5.0
 _SMALLEST = 0.25
 """Contact makes rollouts rough on small scales. The emulator looks at least this far, in standard deviations of the
 prior, so that it sees the slope and not the roughness..."""
+_GOOD_ENOUGH = 0.4
+"""No further round is asked for when the emulator predicts fresh rollouts to this part of the noise."""
 _SMOOTH = 0.1
 """...unless it predicts fresh rollouts to this part of the noise."""
 
@@ -43,10 +45,11 @@ def fit_eki(problem: Problem, prior: PriorMap, config: IdentifyConfig, rng: np.r
     sampler = _Sampler(problem, rollouts, rng)
     z = sampler.widened(ensemble)
     error = 0.0
-    for _ in range(config.refinements):
-        draws = sampler.posterior(z, 1024)
-        error = sampler.ask(draws, size)
-        z = draws
+    for round_number in range(config.refinements):
+        z = sampler.posterior(z, 512)
+        error = sampler.ask(z, size)
+        if round_number > 0 and error < _GOOD_ENOUGH:
+            break
     draws = sampler.posterior(z, max(config.draws, 1024))[: config.draws]
     best = sampler.best_residuals()
     return Fit(
@@ -62,7 +65,7 @@ def fit_eki(problem: Problem, prior: PriorMap, config: IdentifyConfig, rng: np.r
 
 def _kalman(
     problem: Problem, rollouts: Rollouts, z: Float[np.ndarray, "n p"], steps: int, rng: np.random.Generator
-) -> Float[np.ndarray, "n p"]:
+) -> Float[np.ndarray, "k p"]:
     """An ensemble near the posterior."""
     model, reached = NoiseModel(problem.noise), 0.0
     for step_number in range(steps):

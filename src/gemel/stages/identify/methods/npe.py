@@ -134,7 +134,7 @@ def _draw(
 
     with torch.no_grad():
         out = network(torch.tensor(x, dtype=torch.float32))
-        p = int(round((-3.0 + np.sqrt(9.0 + 8.0 * (out.shape[1] / _MIXTURE - 1.0))) / 2.0))
+        p = round((-3.0 + np.sqrt(9.0 + 8.0 * (out.shape[1] / _MIXTURE - 1.0))) / 2.0)
         log_weights, means, root = (part[0].double().numpy() for part in _parts(out, p))
     chosen = rng.choice(_MIXTURE, size=count, p=np.exp(log_weights) / np.exp(log_weights).sum())
     white = rng.standard_normal((count, p, 1))
