@@ -71,7 +71,7 @@ def log_likelihoods(
 
 
 def counted_noise(model: NoiseModel, residuals: Float[np.ndarray, " m"]) -> Float[np.ndarray, " m"]:
-    """Standard deviations at the inferred level, larger where many correlated residuals are worth few independent ones."""
+    """Standard deviations at the inferred level, larger where many residuals are worth few independent ones."""
     sd = np.array(model.layout.scale)
     for group, level in zip(model.groups, model.levels(residuals), strict=True):
         sd[group] *= level.level * np.sqrt(max(1.0, level.count / max(level.effective_count, 1e-9)))
