@@ -1,9 +1,10 @@
 """`gemel bench identify`: do intervals hold the truth, are they narrow, is the method calibrated, is it fast?
 
-Push-t worlds of seeds 130 on (those before were looked at while the method was made) are fitted from logs and simulated tracks with the nominal scene, from a flat prior over
-the task's whole ranges. Coverage counts centre of mass and table friction together. The interval score (90 %) is over
-that of a band of constant width around the same medians, as wide as the 95 % error quantile of the first half of the
-worlds, scored on the second half. `--seeds N` sets the number of worlds, `--data DIR` where they are kept.
+Push-t worlds of seeds 130 on (those before were looked at while the method was made) are fitted from logs and simulated
+tracks with the nominal scene, from a flat prior over the task's whole ranges. Coverage counts centre of mass and table
+friction together. The interval score (90 %) is over that of a band of constant width around the same medians, as wide
+as the 95 % error quantile of the first half of the worlds, scored on the second half. `--seeds N` sets the number of
+worlds, `--data DIR` where they are kept.
 """
 
 import os

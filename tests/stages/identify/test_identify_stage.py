@@ -85,10 +85,17 @@ def test_centre_of_mass_is_found_and_ranges_cover(twin: Twin, store: Store) -> N
     """From the twin's own pushes, the truth lies in the interval, which is far narrower than the prior."""
     truth = 0.052
     tracks, episodes = _recorded(twin, store, truth)
+    config = IdentifyConfig(ensemble=24, kalman_steps=2, refinements=2, draws=400, push_worth=3.0)
     posterior, info = identify(
-        twin, tracks, episodes, IdentifyConfig(ensemble=24, kalman_steps=2, refinements=2, draws=400), blobs=store,
-        rng=np.random.default_rng(1), validation=frozenset({"2"}), threads=1,
-    )  # fmt: skip
+        twin,
+        tracks,
+        episodes,
+        config,
+        blobs=store,
+        rng=np.random.default_rng(1),
+        validation=frozenset({"2"}),
+        threads=1,
+    )
     assert info.check is not None
     (found,) = info.check.ranges
     assert found.low < truth < found.high

@@ -179,7 +179,7 @@ class NoiseModel:
         block = self.layout.block
         if block is None:
             return float(len(entries))
-        return float(min(len(entries), self.layout.block_worth * len(np.unique(block[entries]))))
+        return float(min(len(entries), max(1.0, self.layout.block_worth * len(np.unique(block[entries])))))
 
     def _grid(self, entries: Int[np.ndarray, " e"]) -> tuple[Correlation, ...]:
         """White noise, and slow noise of several parts and lengths where series are long enough to tell."""

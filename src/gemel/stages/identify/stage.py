@@ -98,7 +98,7 @@ def twin_problem(
             )
     paths = {key: LoggedPath(e.times_s, e.joint_positions) for key, e in episodes.items()}
     parameters = tuple(replace(p, source=ValueSource(p.source)) for p in twin.belief.parameters)
-    return TrackedProblem(parameters, tuple(segments), paths, scene)
+    return TrackedProblem(parameters, tuple(segments), paths, scene, push_worth=config.push_worth)
 
 
 def _is_known_the_other_way(name: str, known: tuple[str, ...]) -> bool:

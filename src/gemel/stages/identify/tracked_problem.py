@@ -18,6 +18,7 @@ from gemel.errors import ConfigError
 from gemel.geometry import SE3, SO3
 from gemel.services.inference import NoiseLayout
 from gemel.services.sim.simulator import Simulator
+from gemel.stages.identify.config import PUSH_WORTH
 from gemel.stages.identify.problem import pose_residuals
 from gemel.stages.identify.segments import Segment
 
@@ -25,9 +26,6 @@ TRACK_PARAMETERS = ("track/offset_x", "track/offset_y", "track/offset_yaw", "tra
 _COMPONENTS = ("position x", "position y", "position z", "rotation x", "rotation y", "rotation z")
 _TICK_S = 0.02
 """Commands are resampled to this period [s]."""
-_BLOCK_WORTH = 0.15
-"""Seven pushes count as one independent number per component: what a nominal scene misses (uneven friction, how weight
-is spread over the bottom, play) is much the same in all of them. Chosen on push-t worlds of seeds 0-9 and 100-111."""
 _SIMULATIONS_AT_ONCE = 1024
 
 
@@ -68,6 +66,8 @@ class TrackedProblem:
     paths: Mapping[str, LoggedPath]
     """By episode."""
     scene: Scene
+    push_worth: float = PUSH_WORTH
+    """How many independent numbers per component a segment counts as."""
     physics_steps: int = 0
     """Physics steps made so far."""
     _simulator: Simulator | None = None
@@ -97,7 +97,7 @@ class TrackedProblem:
             times_s=np.concatenate([np.repeat(s.times_s, 6) for s in self.segments]),
             names=tuple(f"{self.scene.object} {name}" for name in _COMPONENTS),
             block=segment,
-            block_worth=_BLOCK_WORTH,
+            block_worth=self.push_worth,
         )
 
     def predict(self, draws: Float[np.ndarray, "n p"]) -> Float[np.ndarray, "n m"]:
