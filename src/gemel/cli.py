@@ -45,6 +45,7 @@ def _commands() -> dict[str, Callable[..., Any]]:
     from gemel.commands.new import New
     from gemel.commands.prompt import Prompt
     from gemel.commands.run import Gc, Run, Status
+    from gemel.commands.suggest import Suggest
     from gemel.commands.world import World
 
     return {
@@ -55,6 +56,7 @@ def _commands() -> dict[str, Callable[..., Any]]:
         "prompt": Prompt,
         "run": Run,
         "status": Status,
+        "suggest": Suggest,
         "audit": Audit,
         "gc": Gc,
         "world": World,

@@ -17,6 +17,12 @@ def _calibrate() -> Callable[..., Result]:
     return bench_calibrate
 
 
+def _identify() -> Callable[..., Result]:
+    from gemel.benchmarks.identify import bench_identify
+
+    return bench_identify
+
+
 def _reconstruct() -> Callable[..., Result]:
     from gemel.benchmarks.reconstruct import bench_reconstruct
 
@@ -55,6 +61,7 @@ def _world() -> Callable[..., Result]:
 
 BENCHMARKS: dict[str, Callable[[], Callable[..., Result]]] = {
     "calibrate": _calibrate,
+    "identify": _identify,
     "ingest": _ingest,
     "reconstruct": _reconstruct,
     "masks": _masks,

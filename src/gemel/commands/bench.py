@@ -20,7 +20,7 @@ class Bench:
     """Reproduce a figure: prints a table and, with --json, writes figures, rows, machine, date and commit."""
 
     name: Annotated[str, tyro.conf.Positional]
-    """Which benchmark: calibrate, ingest, masks, reconstruct, splat, track, views, world."""
+    """Which benchmark: calibrate, identify, ingest, masks, reconstruct, splat, track, views, world."""
     json: Path | None = None
     """Write the result to this file, or `--json` alone for the screen."""
     quick: bool = False
@@ -38,13 +38,13 @@ class Bench:
     size: str | None = None
     """Size of the images, WIDTHxHEIGHT (views)."""
     seeds: int | None = None
-    """Number of worlds (calibrate, track), or of worlds for each object (reconstruct)."""
+    """Number of worlds (calibrate, identify, track), or of worlds for each object (reconstruct)."""
     episodes: int | None = None
     """Trials of each world (track)."""
     variants: str | None = None
     """`all` with every comparison, or `full` for the default method alone (reconstruct)."""
     workers: int | None = None
-    """Captures side by side (calibrate, reconstruct)."""
+    """Captures or worlds side by side (calibrate, identify, reconstruct)."""
 
     def run(self) -> int:
         """Run one benchmark."""

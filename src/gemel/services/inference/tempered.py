@@ -1,0 +1,59 @@
+"""Draws from a posterior over normal coordinates by tempering: from the prior to the likelihood in small steps.
+
+Sequential Monte Carlo (Del Moral, Doucet and Jasra 2006): weigh, resample, move. Moves are random walks shaped by the
+draws' own covariance, accepted by Metropolis's rule; their length adapts to what was accepted. The log likelihood is
+cheap here (an emulator), so draws are many and the result needs no weights.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float
+
+from gemel.services.inference.kalman import tempering_step
+
+_SMALLEST_STEP = 0.002
+LogDensity = Callable[[np.ndarray], np.ndarray]
+"""Draws (n, p) to n values; minus infinity where a draw is impossible."""
+
+
+def tempered_draws(
+    log_likelihood: LogDensity,
+    start: Float[np.ndarray, "n p"],
+    log_start: LogDensity,
+    rng: np.random.Generator,
+    *,
+    power: float = 1.0,
+    moves: int = 6,
+) -> Float[np.ndarray, "n p"]:
+    """Draws of N(0, I) times the likelihood to a `power`, from draws of any density that is wider (`log_start`)."""
+
+    def target(z: np.ndarray) -> np.ndarray:
+        return np.asarray(power * log_likelihood(z) - 0.5 * np.sum(z**2, axis=1))
+
+    z, reached, size = start.copy(), 0.0, 2.38 / np.sqrt(start.shape[1])
+    end, begin = target(z), log_start(z)
+    while reached < 1.0:
+        gain = np.where(np.isfinite(end), end - begin, -np.inf)
+        misfits = np.where(np.isfinite(gain), -gain, 1e12)
+        step = max(tempering_step(misfits, 1.0 - reached), min(_SMALLEST_STEP, 1.0 - reached))
+        reached = 1.0 if 1.0 - reached - step < 1e-9 else reached + step
+        weights = np.exp(-step * (misfits - misfits.min()))
+        chosen = _systematic(weights / weights.sum(), rng)
+        z, end, begin = z[chosen], end[chosen], begin[chosen]
+        root = np.linalg.cholesky(np.cov(z.T).reshape(z.shape[1], -1) + 1e-12 * np.eye(z.shape[1]))
+        for _ in range(moves if reached < 1.0 else 4 * moves):
+            proposed = z + size * rng.standard_normal(z.shape) @ root.T
+            new_end, new_begin = target(proposed), log_start(proposed)
+            change = reached * (new_end - end) + (1.0 - reached) * (new_begin - begin)
+            accepted = np.log(rng.uniform(size=len(z))) < np.where(np.isfinite(change), change, -np.inf)
+            z = np.where(accepted[:, None], proposed, z)
+            end, begin = np.where(accepted, new_end, end), np.where(accepted, new_begin, begin)
+            size *= float(np.exp(accepted.mean() - 0.3))
+    return z
+
+
+def _systematic(weights: Float[np.ndarray, " n"], rng: np.random.Generator) -> np.ndarray:
+    """Indices of a resampled set: each as often as its weight says, up to one."""
+    places = (rng.uniform() + np.arange(len(weights))) / len(weights)
+    return np.minimum(np.searchsorted(np.cumsum(weights), places), len(weights) - 1)

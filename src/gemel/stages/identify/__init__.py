@@ -1,0 +1,1 @@
+"""identify: tracks and a prior belief -> a posterior belief with intervals that cover."""

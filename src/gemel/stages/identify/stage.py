@@ -1,0 +1,135 @@
+"""Identify: what tracks and joint logs say about the twin's physical parameters.
+
+Owns: pieces of tracks, how predictions are compared with them, methods of inference, residual ranges.
+Does not own: how scenes are simulated (services/sim), where tracks come from (track), the prior (prior).
+Inputs: a `Twin` with the prior as its belief, tracks and joint logs of calibration and validation episodes.
+Output: the posterior `Belief`; info with diagnoses in words, ranges and findings.
+Judged by: coverage and width of intervals in worlds with known truth (`gemel bench identify`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gemel.artifacts.belief import Belief, ValueSource
+from gemel.artifacts.blob import Blobs
+from gemel.artifacts.episode import Episode
+from gemel.artifacts.finding import Finding, Severity
+from gemel.artifacts.track import Track
+from gemel.artifacts.twin import Twin
+from gemel.errors import ConfigError, choices_text
+from gemel.stages.identify.config import IdentifyConfig
+from gemel.stages.identify.identify import IdentifyInfo, identify_problem
+from gemel.stages.identify.ranges import RangeCheck, residual_ranges
+from gemel.stages.identify.segments import Segment, find_segments
+from gemel.stages.identify.tracked_problem import TRACK_PARAMETERS, LoggedPath, TrackedProblem
+from gemel.stages.identify.twin_scene import twin_scene
+
+
+@dataclass(frozen=True, eq=False)
+class StageInfo:
+    """What the identify stage noticed."""
+
+    findings: tuple[Finding, ...]
+    inference: IdentifyInfo | None
+    """None where nothing could be inferred."""
+    check: RangeCheck | None
+
+
+def identify(
+    twin: Twin,
+    tracks: Sequence[Track],
+    episodes: Mapping[str, Episode],
+    config: IdentifyConfig,
+    *,
+    blobs: Blobs,
+    rng: np.random.Generator,
+    validation: frozenset[str] = frozenset(),
+    threads: int = 0,
+) -> tuple[Belief, StageInfo]:
+    """The posterior over the parameters of `twin.belief`; tracks of `validation` episodes only check it."""
+    prior = twin.belief
+    fitted = [t for t in tracks if t.episode not in validation]
+    problem = twin_problem(twin, fitted, episodes, config, blobs=blobs, threads=threads)
+    if problem is None:
+        return prior, StageInfo((_nothing_moves(),), None, None)
+    names = tuple(dict.fromkeys(segment.episode for segment in problem.segments))
+    posterior, info = identify_problem(problem, prior, config, rng=rng, episodes=names)
+    kept = [t for t in tracks if t.episode in validation]
+    judge = twin_problem(twin, kept, episodes, config, blobs=blobs, threads=threads)
+    posterior, check = residual_ranges(posterior, judge, info.levels, level=config.credible_level, rng=rng)
+    return posterior, StageInfo(_findings(info, check), info, check)
+
+
+def twin_problem(
+    twin: Twin,
+    tracks: Sequence[Track],
+    episodes: Mapping[str, Episode],
+    config: IdentifyConfig,
+    *,
+    blobs: Blobs,
+    threads: int = 0,
+) -> TrackedProblem | None:
+    """The tracked motion of the twin's object as a problem, or None where nothing moves."""
+    objects = sorted({track.object for track in tracks})
+    if len(objects) > 1:
+        raise ConfigError(
+            f"Tracks of {objects} were given; identify fits one moving object at a time.",
+            remedy="give the tracks of one object, then those of the next with the posterior as its prior",
+        )
+    segments: list[Segment] = []
+    for track in tracks:
+        if track.episode not in episodes:
+            raise ConfigError(
+                f"The track's episode {choices_text(track.episode, tuple(episodes))}",
+                remedy="give the joint log of every tracked episode",
+            )
+        segments += find_segments(track, longest_s=config.longest_s, model_error=config.model_error)
+    if not segments:
+        return None
+    scene = twin_scene(twin, objects[0], blobs, threads=threads)
+    known = (*scene.make(1).parameter_names, *TRACK_PARAMETERS)
+    for name in twin.belief.names:
+        if name not in known and not _is_known_the_other_way(name, known):
+            raise ConfigError(
+                f"The prior is about a parameter that the scene does not have: {choices_text(name, known)}",
+                remedy="correct the name, or leave it out of the prior",
+            )
+    paths = {key: LoggedPath(e.times_s, e.joint_positions) for key, e in episodes.items()}
+    parameters = tuple(replace(p, source=ValueSource(p.source)) for p in twin.belief.parameters)
+    return TrackedProblem(parameters, tuple(segments), paths, scene, push_worth=config.push_worth)
+
+
+def _is_known_the_other_way(name: str, known: tuple[str, ...]) -> bool:
+    """A contact may be named from either side."""
+    kind, _, rest = name.partition("/")
+    pair, _, what = rest.partition("/")
+    first, _, second = pair.partition("-")
+    return kind == "contact" and f"contact/{second}-{first}/{what}" in known
+
+
+def _nothing_moves() -> Finding:
+    return Finding(
+        code="nothing-moves",
+        severity=Severity.WARNING,
+        message="No tracked object moves in the calibration episodes: the prior is returned as it is.",
+        remedy="record episodes in which the robot touches the object; `gemel suggest` proposes pushes",
+    )
+
+
+def _findings(info: IdentifyInfo, check: RangeCheck) -> tuple[Finding, ...]:
+    found = [
+        Finding("identifiability", Severity.NOTE, words, "record what `gemel suggest` proposes to learn more")
+        for words in info.notes
+    ]
+    found += [
+        Finding("range-miss", Severity.WARNING, words, "look at the residuals of the validation episodes")
+        for words in check.misses
+    ]
+    if info.diverged > 0.2 * info.rollouts:
+        found.append(Finding(
+            "diverged", Severity.WARNING, f"{info.diverged} of {info.rollouts} simulations diverged.",
+            "narrow the prior to values that the simulator can take",
+        ))  # fmt: skip
+    return tuple(found)
