@@ -14,6 +14,7 @@ from gemel.benchmarks.measured import check_columns, read_measurements
 from gemel.errors import SourceError
 
 PROBE_RADIUS_M = 0.00475
+_AUTHORS = ("quadratic", "poly4")
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +29,8 @@ class Pushes:
     end: Float[np.ndarray, "n 3"]
     tip_start: Float[np.ndarray, "n 2"]
     tip_end: Float[np.ndarray, "n 2"]
+    authors_end: Float[np.ndarray, "model n 3"]
+    """End poses that the authors' two models of the limit surface predict; none where the file has none."""
 
     def __len__(self) -> int:
         return len(self.start)
@@ -45,7 +48,7 @@ class Pushes:
     def subset(self, rows: Int[np.ndarray, " k"]) -> "Pushes":
         """Some of the pushes."""
         parts = (self.start, self.end, self.tip_start, self.tip_end)
-        return Pushes(self.name, self.outline, self.speed, *(part[rows] for part in parts))
+        return Pushes(self.name, self.outline, self.speed, *(part[rows] for part in parts), self.authors_end[:, rows])
 
 
 def read_pushes(data: Path, shapes: Path) -> list[Pushes]:
@@ -68,4 +71,6 @@ def _pushes(
     for key, width in columns.items():
         check_columns(data, f"{name}/{key}", arrays.get(f"{name}/{key}", np.zeros(0)), width)
     tables = [arrays[f"{name}/{key}"] for key in columns]
-    return Pushes(name, outlines[parts[1]], 1e-3 * float(parts[2][1:]), *tables)
+    theirs = [arrays[key] for key in (f"{name}/authors_sim_final_{kind}" for kind in _AUTHORS) if key in arrays]
+    authors_end = np.array(theirs).reshape(len(theirs), len(tables[0]), 3)
+    return Pushes(name, outlines[parts[1]], 1e-3 * float(parts[2][1:]), *tables, authors_end)

@@ -1,4 +1,4 @@
-"""Plane geometry of outlines: inside or outside, how far, centroid and friction radius. Corners in order, shape (k, 2)."""
+"""Plane geometry of outlines: inside or outside, how far, centroid. Corners in order, shape (k, 2)."""
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -34,15 +34,6 @@ def centroid(outline: Outline) -> Float[np.ndarray, "2"]:
     after = np.roll(outline, -1, axis=0)
     cross = outline[:, 0] * after[:, 1] - outline[:, 1] * after[:, 0]
     return np.asarray((cross[:, None] * (outline + after)).sum(axis=0) / (3.0 * cross.sum()))
-
-
-def friction_radius(outline: Outline, *, side: int = 120) -> float:
-    """Mean distance [m] of the area from its centroid, on a grid: the friction radius under even pressure."""
-    low, high = outline.min(axis=0), outline.max(axis=0)
-    fractions = (np.arange(side) + 0.5) / side
-    x, y = np.meshgrid(*(low + (high - low) * fractions[:, None]).T)
-    points = np.column_stack([x.ravel(), y.ravel()])
-    return float(np.linalg.norm(points[is_inside(outline, points)] - centroid(outline), axis=1).mean())
 
 
 def rotated(angle: Float[np.ndarray, "*n"], vector: Float[np.ndarray, "*m 2"]) -> Float[np.ndarray, "*k 2"]:
