@@ -86,7 +86,9 @@ class CubeProblem:
             after = [(int(touch) + k, g) for k, g in zip(_AFTER, _GROWTH, strict=False) if touch + k < length - 2]
             after.append((int(length) - 1, float(_GROWTH[-1])))
             frames.append([*flight, *(f for f, _ in after)])
-            scales.append([*[(_FLIGHT_M, _FLIGHT_RAD)] * len(flight), *((_IMPACT_M * g, _IMPACT_RAD * g) for _, g in after)])
+            scales.append(
+                [*[(_FLIGHT_M, _FLIGHT_RAD)] * len(flight), *((_IMPACT_M * g, _IMPACT_RAD * g) for _, g in after)]
+            )
             kinds.append([*[0] * len(flight), *[2] * len(after)])
         return frames, scales, kinds
 

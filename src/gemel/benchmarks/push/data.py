@@ -48,7 +48,9 @@ class Pushes:
     def subset(self, rows: Int[np.ndarray, " k"]) -> "Pushes":
         """Some of the pushes."""
         parts = (self.start, self.end, self.tip_start, self.tip_end)
-        return Pushes(self.name, self.outline, self.speed, *(part[rows] for part in parts), self.authors_end[:, rows])
+        start, end, tip_start, tip_end = (part[rows] for part in parts)
+        theirs = self.authors_end[:, rows]
+        return Pushes(self.name, self.outline, self.speed, start, end, tip_start, tip_end, theirs)
 
 
 def read_pushes(data: Path, shapes: Path) -> list[Pushes]:
@@ -70,7 +72,7 @@ def _pushes(
     columns = {"init_pose": 3, "final_pose": 3, "tip_init": 2, "tip_final": 2}
     for key, width in columns.items():
         check_columns(data, f"{name}/{key}", arrays.get(f"{name}/{key}", np.zeros(0)), width)
-    tables = [arrays[f"{name}/{key}"] for key in columns]
+    start, end, tip_start, tip_end = (arrays[f"{name}/{key}"] for key in columns)
     theirs = [arrays[key] for key in (f"{name}/authors_sim_final_{kind}" for kind in _AUTHORS) if key in arrays]
-    authors_end = np.array(theirs).reshape(len(theirs), len(tables[0]), 3)
-    return Pushes(name, outlines[parts[1]], 1e-3 * float(parts[2][1:]), *tables, authors_end)
+    authors_end = np.array(theirs).reshape(len(theirs), len(start), 3)
+    return Pushes(name, outlines[parts[1]], 1e-3 * float(parts[2][1:]), start, end, tip_start, tip_end, authors_end)

@@ -25,9 +25,10 @@ class Pendulum:
 
     mass_kg: float
     length_m: float
+    nominal_volts: float
 
 
-PENDULUMS = {"xl330": Pendulum(0.49, 0.10), "sts3250": Pendulum(1.13, 0.12)}
+PENDULUMS = {"xl330": Pendulum(0.49, 0.10, 7.4), "sts3250": Pendulum(1.13, 0.12, 12.0)}
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,9 +1,10 @@
 """A pendulum on a geared servo in MuJoCo.
 
 The servo's firmware turns the position error into a duty cycle, `clip(gain · kp · error, ±1)`; the motor makes torque
-of it, minus what its own speed takes away. That is MuJoCo's position servo with a force range, plus damping. The gear
-adds dry friction, which falls with speed (Stribeck) and grows with the torque that the gear carries; it is set at
-every entry of the run from the state at that moment. Torque off means no duty, and damping of the gear alone.
+of it in proportion to the supply, minus what its own speed takes away. That is MuJoCo's position servo with a force
+range, plus damping; gain and range follow the logged supply, which sags by a fifth under load. The gear adds dry
+friction, which falls with speed (Stribeck) and grows with the torque that the gear carries; it is set at every entry of
+the run from the state at that moment. Torque off means no duty, and damping of the gear alone.
 """
 
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from gemel.benchmarks.servo.data import STEP_S, Pendulum, Run
 
 _SUBSTEPS = 4
 _GRAVITY = 9.81
+_NO_LIMIT = 1e3
 _DIVERGED = 50.0
 """No pendulum here turns this far [rad]."""
 Column = Float[np.ndarray, " n"]
@@ -26,9 +28,9 @@ class Servo:
     """Parameters of n simulated servos."""
 
     stiffness: Column
-    """Torque per error and firmware gain [N·m/rad]."""
+    """Torque per error and firmware gain at the nominal supply [N·m/rad]."""
     torque_per_volt: Column
-    """Stall torque per supply voltage [N·m/V]; infinite for a servo without limit."""
+    """Stall torque per supply voltage [N·m/V]; infinite for a servo that knows no supply."""
     damping: Column
     """While torque is on: motor and gear [N·m·s/rad]."""
     off_damping: Column
@@ -90,8 +92,9 @@ def simulate(pendulum: Pendulum, runs: list[Run], servo: Servo, *, threads: int 
     positions[:, 0] = q[:, 0]
     for t in range(1, length):
         on = is_on[:, t - 1].astype(bool)
-        stall = np.minimum(servo.torque_per_volt * volts[:, t - 1], 1e3)
-        gain[:, 0, 0] = np.where(on, stiffness, 0.0)
+        stall = np.minimum(servo.torque_per_volt * volts[:, t - 1], _NO_LIMIT)
+        supply = np.where(stall < _NO_LIMIT, volts[:, t - 1] / pendulum.nominal_volts, 1.0)
+        gain[:, 0, 0] = np.where(on, supply * stiffness, 0.0)
         bias[:, 0, 1] = -gain[:, 0, 0]
         limit[:, 0, 0], limit[:, 0, 1] = -stall, stall
         damping[:, 0] = np.where(on, servo.damping, servo.off_damping)

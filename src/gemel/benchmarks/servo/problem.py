@@ -18,7 +18,6 @@ from gemel.services.inference import NoiseLayout
 EVERY = 5
 """Observed entries of a run: one in so many."""
 _NOISE_RAD = 0.02
-_NEVER = 1e9
 
 
 def parameters(servo: str, *, is_plain: bool) -> tuple[Parameter, ...]:
@@ -85,6 +84,6 @@ class ServoProblem:
         none = np.zeros(len(draws))
         if self._is_plain:
             gain, damping, armature = draws.T
-            return Servo(gain, none + _NEVER, damping, damping, armature, none, none, none + 1.0, none, none)
+            return Servo(gain, none + np.inf, damping, damping, armature, none, none, none + 1.0, none, none)
         gain, damping, armature, torque_per_volt, off_damping, *friction = draws.T
         return Servo(gain, torque_per_volt, damping, off_damping, armature, *friction)
