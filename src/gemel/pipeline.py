@@ -9,6 +9,8 @@ from gemel.artifacts.finding import Finding
 from gemel.artifacts.reconstruction import Reconstruction
 from gemel.artifacts.segmentation import Segmentation
 from gemel.artifacts.split import FitData, Split
+from gemel.artifacts.task import Task
+from gemel.artifacts.twin import Twin
 from gemel.outputs.pictures.sheet import Picture
 from gemel.outputs.pictures.write import write_pictures
 from gemel.project import Project
@@ -17,6 +19,8 @@ from gemel.running import OnProgress, Reporter, Run, Stage, StageResult, StageSt
 from gemel.services.formats.mask_tracks import MaskReader
 from gemel.services.formats.robot_model import compile_stored_robot
 from gemel.services.generate.generator import Generator, GeneratorFile, make_generator
+from gemel.services.tasks import get_task
+from gemel.stages.assemble.stage import assemble
 from gemel.stages.ingest.stage import ingest
 from gemel.stages.reconstruct.stage import nothing_to_reconstruct, reconstruct
 from gemel.stages.segment.stage import segment
@@ -135,6 +139,28 @@ def _reconstruct_sources(run: Run) -> dict[str, str]:
     return {"models": hash_json([[path.name, hashes[path]] for path in paths])}
 
 
+def _make_twin(run: Run, key: str, on_progress: OnProgress) -> tuple[Twin, tuple[Finding, ...]]:
+    capture = run.get("ingest", Capture)
+    twin, info = assemble(
+        run.get("reconstruct", Reconstruction),
+        None,
+        run.project.settings.assemble,
+        robot=capture.robot,
+        joints=capture.joints,
+        task=_task(run),
+        blobs=run.store,
+        rng=np.random.default_rng([run.project.settings.seed, 4]),
+        on_progress=on_progress,
+    )
+    return twin, info.findings
+
+
+def _task(run: Run) -> Task | None:
+    """The task contract that the project names."""
+    name = run.project.settings.task.name
+    return get_task(name) if name else None
+
+
 def show(run: Run, stage: str, pictures: dict[str, Picture]) -> None:
     """Put a stage's pictures where people look for them: `pictures/STAGE/` in the project folder."""
     write_pictures(run.project.folder / "pictures" / stage, pictures)
@@ -149,6 +175,9 @@ STAGES = (
           lambda run: run.project.segment_config(), _make_segmentation),
     Stage("reconstruct", "gemel.stages.reconstruct.stage", ("ingest", "split", "segment"),
           _reconstruct_sources, lambda run: run.project.settings.reconstruct, _make_reconstruction),
+    Stage("assemble", "gemel.stages.assemble.stage", ("ingest", "reconstruct"),
+          lambda run: {"task": hash_json(encode(_task(run), {}))}, lambda run: run.project.settings.assemble,
+          _make_twin),
 )  # fmt: skip
 STAGE_NAMES = names_of(STAGES)
 

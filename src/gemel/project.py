@@ -8,6 +8,7 @@ from typing import Any
 from gemel.errors import ConfigError
 from gemel.services.formats.calibration import JointScale
 from gemel.services.formats.toml_table import from_table, read_toml
+from gemel.stages.assemble.config import AssembleConfig
 from gemel.stages.ingest.config import IngestConfig
 from gemel.stages.reconstruct.config import ReconstructConfig
 from gemel.stages.segment.config import ObjectPrompt, SegmentConfig
@@ -67,6 +68,7 @@ class Settings:
     segment: SegmentConfig = field(default_factory=SegmentConfig)
     objects: dict[str, ObjectPrompt] = field(default_factory=dict)
     reconstruct: ReconstructConfig = field(default_factory=ReconstructConfig)
+    assemble: AssembleConfig = field(default_factory=AssembleConfig)
 
 
 @dataclass(frozen=True)

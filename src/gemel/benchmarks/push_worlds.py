@@ -30,8 +30,8 @@ class LoggedPush:
     """One episode as the fit sees it."""
 
     times_s: Float[np.ndarray, " t"]
-    joint_positions: Float[np.ndarray, "t joint"]
-    """Readings: with offsets and noise."""
+    tips: Float[np.ndarray, "t 2"]
+    """Where the robot believes its pusher is [m]: forward kinematics of the readings, offsets and all."""
     track: Track
 
 
@@ -48,16 +48,18 @@ class PushWorld:
 def push_world(seed: int, folder: Path, *, episodes: int) -> PushWorld:
     """The world of a seed, from the folder if it was simulated before."""
     folder.mkdir(parents=True, exist_ok=True)
+    world = World(WorldConfig("push-t", seed=seed))
     logs, swept, moved = [], [], []
     for number in range(episodes):
         path = folder / f"push-t-{seed:04d}-{number:02d}.npz"
         if not path.exists():
             _simulate(seed, number, path)
         with np.load(path) as arrays:
-            logs.append(_logged(seed, number, arrays["times_s"], arrays["joint_positions"], arrays["object_poses"]))
+            tips = _tips(world, arrays["joint_positions"])
+            logs.append(_logged(seed, number, arrays["times_s"], tips, arrays["object_poses"]))
             swept.append(float(arrays["swept_friction"]))
             moved.append(float(np.linalg.norm(np.diff(arrays["object_poses"][:, 4:], axis=0), axis=1).sum()))
-    truth = dict(World(WorldConfig("push-t", seed=seed)).hidden.parameters)
+    truth = dict(world.hidden.parameters)
     used = np.isfinite(swept)
     truth[f"contact/{OBJECT}-table/friction"] = float(np.average(np.array(swept)[used], weights=np.array(moved)[used]))
     return PushWorld(seed, tuple(logs), truth)
@@ -77,11 +79,17 @@ def _simulate(seed: int, number: int, path: Path) -> None:
     partial.rename(path)
 
 
+def _tips(world: World, joint_positions: Float[np.ndarray, "t joint"]) -> Float[np.ndarray, "t 2"]:
+    """Of the nominal robot, the model that comes with the log."""
+    (arm,) = world.machine.arms
+    return np.array([world.kinematics.forward(arm, q).translation[:2] for q in joint_positions])
+
+
 def _logged(
     seed: int,
     number: int,
     times_s: Float[np.ndarray, " t"],
-    joint_positions: Float[np.ndarray, "t joint"],
+    tips: Float[np.ndarray, "t 2"],
     object_poses: Float[np.ndarray, "t 7"],
 ) -> LoggedPush:
     """Add the tracker's error; the same for every run."""
@@ -96,7 +104,7 @@ def _logged(
         object=OBJECT,
         times_s=times_s,
         Ts_world_object=true @ SE3.exp(errors),
-        covariances=np.broadcast_to(np.diag(sd**2), (len(times_s), 6, 6)),
+        covariances=np.einsum("tij,j,tkj->tik", true.adjoint(), sd**2, true.adjoint()),
         is_lost=np.zeros(len(times_s), dtype=bool),
     )
-    return LoggedPush(times_s, joint_positions, track)
+    return LoggedPush(times_s, tips, track)

@@ -15,6 +15,7 @@ _EXTRAS = {
     "fit": ("torch", "numba"),
     "usd": ("usd-core",),
     "worlds": ("mitsuba",),
+    "assemble": ("coacd", "fast-simplification"),
 }
 
 

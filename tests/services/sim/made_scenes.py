@@ -2,13 +2,13 @@
 
 from typing import Any
 
-import mujoco
-
 OPTION = '<option timestep="0.002" integrator="implicitfast" cone="elliptic" impratio="10"/>'
 
 
 def scene(bodies: str, pairs: str = "", rest: str = "", *, option: str = OPTION) -> Any:
     """A compiled model; geoms touch only in pairs."""
+    import mujoco
+
     return mujoco.MjModel.from_xml_string(
         f'<mujoco>{option}<default><geom contype="0" conaffinity="0"/></default>'
         f"<worldbody>{bodies}</worldbody><contact>{pairs}</contact>{rest}</mujoco>"
@@ -30,7 +30,8 @@ def box_on_table(*, simple: str = "false") -> Any:
         f'<body name="block" pos="0 0 0.02" simple="{simple}"><freejoint name="block"/>'
         '<geom name="block" type="box" size="0.05 0.05 0.02" mass="1"/></body>',
         pair("block", "table", dimension=4),
-        '<sensor><contact name="contact/block-table" body1="block" geom2="table" data="force" reduce="netforce"/></sensor>',
+        '<sensor><contact name="contact/block-table" body1="block" geom2="table" data="force" reduce="netforce"/>'
+        "</sensor>",
     )
 
 
@@ -59,8 +60,9 @@ def turntable() -> Any:
 def servo_arm() -> Any:
     """Two joints with position servos, a hinge and a slide, without gravity."""
     return scene(
-        '<body name="upper"><joint name="hinge" axis="0 0 1" damping="0.1"/><geom type="capsule" fromto="0 0 0 0.3 0 0" '
-        'size="0.02" mass="1"/><body name="lower" pos="0.3 0 0"><joint name="slide" type="slide" axis="0 1 0.2" '
+        '<body name="upper"><joint name="hinge" axis="0 0 1" damping="0.1"/>'
+        '<geom type="capsule" fromto="0 0 0 0.3 0 0" size="0.02" mass="1"/>'
+        '<body name="lower" pos="0.3 0 0"><joint name="slide" type="slide" axis="0 1 0.2" '
         'pos="0.01 0 0"/><geom type="box" size="0.05 0.02 0.02" mass="0.3"/></body></body>',
         rest='<actuator><position name="hinge_servo" joint="hinge" kp="300" kv="20"/>'
         '<position name="slide_servo" joint="slide" kp="800" kv="40"/></actuator>',

@@ -1,10 +1,10 @@
 """Delay, play and lead do to commands what they say."""
 
 import numpy as np
-from services.sim.made_scenes import servo_arm
 
 from gemel.services.sim.drives import Drives, DriveSettings
 from gemel.services.sim.native import SimulatorNative
+from services.sim.made_scenes import servo_arm
 
 
 def _drives(delay_s: float = 0.0, backlash: float = 0.0, lead_s: float = 0.0) -> Drives:

@@ -2,15 +2,14 @@
 
 import time
 
-import mujoco
 import numpy as np
 import pytest
-from services.sim.made_scenes import box_on_table, servo_arm
 
 from gemel.errors import ConfigError
 from gemel.services.sim import native
 from gemel.services.sim.native import SimulatorNative
 from gemel.services.sim.simulator import Simulator
+from services.sim.made_scenes import box_on_table, servo_arm
 
 
 def _commands(count: int, steps: int, seed: int = 0) -> np.ndarray:
@@ -24,6 +23,8 @@ def test_it_is_a_simulator() -> None:
 
 def test_batch_equals_single_runs() -> None:
     """Each simulation is bit for bit what MuJoCo alone makes of its model and commands."""
+    import mujoco
+
     simulator = SimulatorNative(servo_arm(), 3)
     names = ("robot/hinge/gain", "object/lower/mass", "robot/slide/coulomb", "object/upper/com_y")
     values = np.array([[200.0, 0.2, 0.0, 0.0], [300.0, 0.5, 0.3, 0.02], [400.0, 0.3, 0.1, -0.01]])
@@ -73,6 +74,8 @@ def test_commands_of_one_row_serve_all() -> None:
 
 def test_poses_from_joint_values_are_mujocos() -> None:
     """Poses of links and of free bodies are those of mj_kinematics."""
+    import mujoco
+
     rng = np.random.default_rng(1)
     for model, body in ((servo_arm(), "lower"), (box_on_table(), "block")):
         qpos = rng.normal(size=(4, model.nq))

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from services.sim.made_scenes import box_on_table, servo_arm, turntable
 
 from gemel.errors import ConfigError
 from gemel.geometry import Inertia
 from gemel.services.sim.mass_properties import KINDS, nominal_inertia
 from gemel.services.sim.native import SimulatorNative
 from gemel.services.sim.parameters import ParameterMap
+from services.sim.made_scenes import box_on_table, servo_arm, turntable
 
 BLOCK = [f"object/block/{kind}" for kind in KINDS]
 PLAIN_BLOCK = [name for name in BLOCK if "cholesky" not in name]

@@ -37,11 +37,24 @@ def read_robot_model(path: Path, blobs: Blobs) -> RobotModel:
 def compile_stored_robot(robot: RobotModel, blobs: Blobs) -> Any:
     """A robot model out of the store, as a `mujoco.MjModel`."""
     with tempfile.TemporaryDirectory(prefix="gemel-robot-") as folder:
-        for relative, blob in robot.files.items():
-            target = Path(folder) / relative
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(blobs.get_bytes(blob))
-        return compile_robot(Path(folder) / robot.root)
+        return compile_robot(_unpacked(robot, blobs, Path(folder)))
+
+
+def stored_robot_spec(robot: RobotModel, blobs: Blobs) -> Any:
+    """A robot model out of the store, as a `mujoco.MjSpec` that carries its meshes and can be added to."""
+    import mujoco
+
+    with tempfile.TemporaryDirectory(prefix="gemel-robot-") as folder:
+        path = _unpacked(robot, blobs, Path(folder))
+        compile_robot(path)  # says in words of ours if it does not compile
+        if robot.format == "urdf" and _PACKAGE in path.read_text(encoding="utf-8"):
+            text, assets = _urdf_with_meshes(path)
+            spec = mujoco.MjSpec.from_string(text)
+        else:
+            spec = mujoco.MjSpec.from_file(str(path))
+            assets = _referred_files(spec, path.parent)
+        spec.assets = assets
+        return spec
 
 
 def compile_robot(path: Path) -> Any:
@@ -127,3 +140,25 @@ def _urdf_file(path: Path, name: str) -> Path | None:
             if candidate.is_file():
                 return candidate.resolve()
     return None
+
+
+def _referred_files(spec: Any, folder: Path) -> dict[str, bytes]:
+    """Bytes of the meshes, textures and height fields of a description, by the names that it calls them."""
+    meshes = [(spec.meshdir, item.file) for item in (*spec.meshes, *spec.hfields, *spec.skins)]
+    textures = [(spec.texturedir, name) for item in spec.textures for name in (item.file, *item.cubefiles)]
+    found = {}
+    for base, name in (*meshes, *textures):
+        candidates = (folder / base / name, folder / name)
+        file = next((path for path in candidates if name and path.is_file()), None)
+        if file is not None:
+            found[name] = file.read_bytes()
+    return found
+
+
+def _unpacked(robot: RobotModel, blobs: Blobs, folder: Path) -> Path:
+    """Write all files of a stored robot below a folder; the path of its description."""
+    for relative, blob in robot.files.items():
+        target = folder / relative
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(blobs.get_bytes(blob))
+    return folder / robot.root

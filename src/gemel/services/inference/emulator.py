@@ -27,11 +27,11 @@ class Ball:
     radius: float
 
     @staticmethod
-    def around(z: Float[np.ndarray, "n p"], weights: Float[np.ndarray, " n"], *, deviations: float) -> "Ball":
-        """The ellipsoid of so many standard deviations about weighted draws."""
-        centre = weights @ z
-        centred = z - centre
-        covariance = (centred * weights[:, None]).T @ centred + 1e-8 * np.eye(z.shape[1])
+    def around(z: Float[np.ndarray, "n p"], *, deviations: float, smallest: float) -> "Ball":
+        """The ellipsoid of so many standard deviations about draws, none of them taken shorter than `smallest`."""
+        centre = z.mean(axis=0)
+        values, vectors = np.linalg.eigh(np.cov(z.T).reshape(z.shape[1], -1))
+        covariance = vectors @ np.diag(np.maximum(values, smallest**2)) @ vectors.T
         return Ball(centre, np.linalg.cholesky(covariance), deviations)
 
     def coordinates(self, z: Float[np.ndarray, "n p"]) -> Float[np.ndarray, "n p"]:

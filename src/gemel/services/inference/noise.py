@@ -5,6 +5,10 @@ relative scales and K correlates entries of one series over a length in time, `e
 scaled inverse chi-square prior around one with few degrees of freedom and is integrated out exactly, which leaves a
 Student t; part and length are summed over a grid. So five hundred samples of a slow drift do not count as five
 hundred, and a model that cannot follow the data gets a wide posterior, not a narrow wrong one.
+
+Where a model is known to lack something (a table whose friction differs from place to place), no stationary correlation
+describes what it misses. The layout then names blocks, and the likelihood is tempered: a group's mean square counts as
+often as there are blocks (a power likelihood, as in Holmes and Walker 2017), not as often as there are frames.
 """
 
 from dataclasses import dataclass, replace
@@ -35,6 +39,11 @@ class NoiseLayout:
     """When [s]; only differences within a series matter."""
     names: tuple[str, ...]
     """Of the groups, for people."""
+    block: Int[np.ndarray, " m"] | None = None
+    """Residuals of one block (a push, an episode) may all be wrong together, in ways that no correlation in time
+    describes. With blocks, a group counts as one independent residual per block, whatever the rate of the data."""
+    block_worth: float = 1.0
+    """How many independent residuals a group counts as in each block."""
     level_dof: float = 2.0
     """How many residuals the belief that `scale` is right is worth."""
 
@@ -96,6 +105,7 @@ class NoiseModel:
         self.layout = layout
         self.groups = [np.flatnonzero(layout.group == g) for g in range(len(layout.names))]
         self._grids = [self._grid(entries) for entries in self.groups]
+        self._counts = [self._count(entries) for entries in self.groups]
         self._log_determinants = [
             [self._log_determinant(g, cell) for cell in range(len(grid))] for g, grid in enumerate(self._grids)
         ]
@@ -124,15 +134,18 @@ class NoiseModel:
         for g, of_group in enumerate(self.squares(residuals[None])):
             weights = self._cells(g, of_group)[1][:, 0]
             count, dof = len(self.groups[g]), self.layout.level_dof
+            is_blocked = self._counts[g] < count
             variances = np.array([(dof + s[0]) / (dof + count) for s in of_group])
             grid = self._grids[g]
             found.append(NoiseLevel(
                 name=self.layout.names[g],
                 level=float(np.sqrt(weights @ variances)),
-                part=float(weights @ [c.part for c in grid]),
+                part=1.0 - self._counts[g] / count if is_blocked else float(weights @ [c.part for c in grid]),
                 length_s=float(weights @ [c.length_s for c in grid]),
                 count=count,
-                effective_count=float(weights @ [self._worth(g, c) for c in range(len(grid))]),
+                effective_count=min(
+                    self._counts[g], float(weights @ [self._worth(g, c) for c in range(len(grid))])
+                ),
             ))  # fmt: skip
         return tuple(found)
 
@@ -151,17 +164,27 @@ class NoiseModel:
 
     def _cells(self, group: int, squares: list[Float[np.ndarray, " n"]]) -> tuple[np.ndarray, np.ndarray]:
         """Log likelihood summed over correlations, and each correlation's share of it."""
-        dof, count = self.layout.level_dof, len(self.groups[group])
+        dof, count = self.layout.level_dof, self._counts[group]
+        part = count / max(len(self.groups[group]), 1)
         stacked = np.stack([
-            prior - 0.5 * self._log_determinants[group][cell] - 0.5 * (dof + count) * np.log(dof + s)
+            prior - 0.5 * self._log_determinants[group][cell] - 0.5 * (dof + count) * np.log(dof + part * s)
             for cell, (prior, s) in enumerate(zip(self._log_prior(group), squares, strict=True))
         ])  # fmt: skip
         top = stacked.max(axis=0)
         shares = np.exp(stacked - top)
         return top + np.log(shares.sum(axis=0)), shares / shares.sum(axis=0)
 
+    def _count(self, entries: Int[np.ndarray, " e"]) -> float:
+        """How many independent residuals a group counts as."""
+        block = self.layout.block
+        if block is None:
+            return float(len(entries))
+        return float(min(len(entries), self.layout.block_worth * len(np.unique(block[entries]))))
+
     def _grid(self, entries: Int[np.ndarray, " e"]) -> tuple[Correlation, ...]:
         """White noise, and slow noise of several parts and lengths where series are long enough to tell."""
+        if self.layout.block is not None:
+            return (Correlation(0.0, 1.0),)
         steps = [np.diff(self.layout.times_s[entries[at]]) for at in self._split(entries)]
         gaps = np.concatenate(steps) if steps else np.zeros(0)
         if len(gaps) == 0 or not np.any(gaps > 0.0):

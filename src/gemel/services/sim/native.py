@@ -134,7 +134,7 @@ class SimulatorNative:
     ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """State and sensors after each command, as many commands at once as the record may hold."""
         width = self.model.nq + self.model.nv + self.model.nsensordata
-        at_once = max(1, int(_RECORD_BYTES / (8 * width * every * self.count)))
+        at_once = max(1, int(_RECORD_BYTES / max(1, 8 * width * every * self.count)))
         record = ["qpos", "qvel", *(["sensordata"] if self._sensors else [])]
         for start in range(0, controls.shape[1], at_once):
             commands = self._drives.pass_on(controls[:, start : start + at_once], every=every, is_ramp=is_ramp)

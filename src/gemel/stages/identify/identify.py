@@ -81,7 +81,7 @@ def method_of(name: str) -> Callable[[Problem, PriorMap, IdentifyConfig, np.rand
 
 def _silent(problem: Problem, prior: PriorMap, rng: np.random.Generator) -> IdentifyInfo | None:
     """What to report when nothing in the data depends on any parameter, else None."""
-    z = prior.draw(8 * len(problem.parameters), rng)
+    z = prior.draw(8, rng)
     predicted = problem.predict(prior.to_parameters(z))
     predicted = predicted[np.all(np.isfinite(predicted), axis=1)]
     spread = np.std(predicted, axis=0) / problem.noise.scale if len(predicted) > 1 else np.full(1, np.inf)

@@ -22,11 +22,16 @@ from gemel.services.inference import (
     tempering_step,
 )
 from gemel.stages.identify.config import IdentifyConfig
-from gemel.stages.identify.methods.fit import Fit, Rollouts, log_likelihoods
+from gemel.stages.identify.methods.fit import Fit, Rollouts, counted_noise, log_likelihoods
 from gemel.stages.identify.problem import Problem
 
-_DEVIATIONS = 6.0
+_DEVIATIONS = 5.0
 """Radius of the emulator's ball, in standard deviations of the last estimate of the posterior."""
+_SMALLEST = 0.25
+"""Contact makes rollouts rough on small scales. The emulator looks at least this far, in standard deviations of the
+prior, so that it sees the slope and not the roughness..."""
+_SMOOTH = 0.1
+"""...unless it predicts fresh rollouts to this part of the noise."""
 
 
 def fit_eki(problem: Problem, prior: PriorMap, config: IdentifyConfig, rng: np.random.Generator) -> Fit:
@@ -68,7 +73,7 @@ def _kalman(
                 remedy="narrow the prior to values that the simulator can take, or shorten its time step",
             )
         log_likelihood = log_likelihoods(model, problem.observed, predicted)
-        noise_sd = _noise_sd(model, problem.observed - predicted[np.argmax(log_likelihood)])
+        noise_sd = counted_noise(model, problem.observed - predicted[np.argmax(log_likelihood)])
         misfits = 0.5 * np.sum(((problem.observed - predicted) / noise_sd) ** 2, axis=1)
         left = 1.0 - reached
         step = left if step_number == steps - 1 else tempering_step(misfits, left)
@@ -79,15 +84,6 @@ def _kalman(
     return z
 
 
-def _noise_sd(model: NoiseModel, residuals: Float[np.ndarray, " m"]) -> Float[np.ndarray, " m"]:
-    """Standard deviations that make the residuals count as many independent ones as they are worth."""
-    sd = np.array(model.layout.scale)
-    for group, level in enumerate(model.levels(residuals)):
-        inflation = np.sqrt(max(1.0, level.count / max(level.effective_count, 1e-9)))
-        sd[model.groups[group]] *= level.level * inflation
-    return sd
-
-
 class _Sampler:
     """Draws the posterior from an emulator of all rollouts, and asks for the rollouts that it lacks."""
 
@@ -96,6 +92,7 @@ class _Sampler:
         self._layout: NoiseLayout = problem.noise
         self.model = NoiseModel(self._layout)
         self._emulator: Emulator | None = None
+        self._smallest = _SMALLEST
 
     def widened(self, ensemble: Float[np.ndarray, "n p"]) -> Float[np.ndarray, "k p"]:
         """The ensemble and all rollouts that explain the data nearly as well as its best: none may be left outside."""
@@ -126,11 +123,15 @@ class _Sampler:
         chosen = draws[self._rng.choice(len(draws), size=count, replace=len(draws) < count)]
         outwards = np.where(np.arange(count) % 2, 1.0, 2.0)[:, None]
         centre = draws.mean(axis=0)
-        z, predicted = self._rollouts.run(centre + outwards * (chosen - centre))
+        spread = self._smallest * self._rng.standard_normal(chosen.shape)
+        z, predicted = self._rollouts.run(centre + outwards * (chosen - centre) + spread)
         if len(z) == 0:
             return float("inf")
-        sd = _noise_sd(self.model, self.best_residuals())
-        return float(np.sqrt(np.mean(((self._emulator.predict(z) - predicted) / sd) ** 2)))
+        sd = counted_noise(self.model, self.best_residuals())
+        error = float(np.sqrt(np.mean(((self._emulator.predict(z) - predicted) / sd) ** 2)))
+        if error < _SMOOTH:
+            self._smallest *= 0.2
+        return error
 
     def best_residuals(self) -> Float[np.ndarray, " m"]:
         """Observed minus predicted of the best rollout."""
@@ -139,7 +140,7 @@ class _Sampler:
         return np.asarray(self._problem.observed - predicted[best])
 
     def _ball(self, z: Float[np.ndarray, "n p"]) -> Ball:
-        ball = Ball.around(z, np.full(len(z), 1.0 / len(z)), deviations=_DEVIATIONS)
+        ball = Ball.around(z, deviations=_DEVIATIONS, smallest=self._smallest)
         p = z.shape[1]
         points, _ = self._rollouts.all()
         enough = min(len(points), 3 * (1 + p + p * (p + 1) // 2))
@@ -158,8 +159,7 @@ class _Sampler:
 
     def _emulated(self, emulator: Emulator):  # type: ignore[no-untyped-def]
         """The log likelihood under the emulator, minus infinity outside its ball."""
-        columns = np.concatenate([(self._problem.observed - emulator.mean)[:, None], -emulator.directions.T], axis=1)
-        grams, model, ball = self.model.grams(columns), self.model, emulator.ball
+        grams, model, ball = self.model.grams(self._columns(emulator)), self.model, emulator.ball
 
         def log_likelihood(z: np.ndarray) -> np.ndarray:
             a = np.concatenate([np.ones((len(z), 1)), emulator.amplitudes(z)], axis=1)
@@ -168,3 +168,7 @@ class _Sampler:
             return np.where(ball.distance(z) <= ball.radius, found, -np.inf)
 
         return log_likelihood
+
+    def _columns(self, emulator: Emulator) -> Float[np.ndarray, "m k"]:
+        """The residual at the emulator's middle, and how it changes with each of its amplitudes."""
+        return np.concatenate([(self._problem.observed - emulator.mean)[:, None], -emulator.directions.T], axis=1)

@@ -34,20 +34,29 @@ class Rollouts:
     z: list[np.ndarray] = field(default_factory=list)
     predicted: list[np.ndarray] = field(default_factory=list)
     asked: int = 0
+    _lost: int = 0
 
     def run(self, z: Float[np.ndarray, "n p"]) -> tuple[Float[np.ndarray, "k p"], Float[np.ndarray, "k m"]]:
         """Simulate draws; those that diverged are left out."""
         predicted = self.problem.predict(self.prior.to_parameters(z))
         finite = np.all(np.isfinite(predicted), axis=1)
         self.asked += len(z)
+        self._lost += int(np.sum(~finite))
         self.z.append(z[finite])
         self.predicted.append(predicted[finite])
         return z[finite], predicted[finite]
 
+    def predict(self, z: Float[np.ndarray, "n p"]) -> Float[np.ndarray, "n m"]:
+        """Simulate draws and keep all rows, NaN where a simulation diverged; nothing is remembered but the count."""
+        self.asked += len(z)
+        predicted = self.problem.predict(self.prior.to_parameters(z))
+        self._lost += int(np.sum(~np.all(np.isfinite(predicted), axis=1)))
+        return predicted
+
     @property
     def diverged(self) -> int:
         """How many simulations did not give numbers."""
-        return self.asked - sum(len(z) for z in self.z)
+        return self._lost
 
     def all(self) -> tuple[Float[np.ndarray, "n p"], Float[np.ndarray, "n m"]]:
         """All simulations so far."""
@@ -59,3 +68,11 @@ def log_likelihoods(
 ) -> Float[np.ndarray, " n"]:
     """Of simulated predictions."""
     return model.log_likelihood(model.squares(observed - predicted))
+
+
+def counted_noise(model: NoiseModel, residuals: Float[np.ndarray, " m"]) -> Float[np.ndarray, " m"]:
+    """Standard deviations at the inferred level that make residuals count as many independent ones as they are worth."""
+    sd = np.array(model.layout.scale)
+    for group, level in zip(model.groups, model.levels(residuals), strict=True):
+        sd[group] *= level.level * np.sqrt(max(1.0, level.count / max(level.effective_count, 1e-9)))
+    return sd

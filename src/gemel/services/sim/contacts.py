@@ -1,0 +1,108 @@
+"""Which parts of a scene touch: explicit pairs of geoms, so that every contact has its own friction, and sensors.
+
+A contact is called `A-B`. A and B are objects, `table`, or parts of the robot: `gripper` for everything with gripper
+or finger in its name, else the name of the geom, else of the link.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gemel.services.sim.readout import CONTACT_SENSOR
+
+TABLE = "table"
+GRIPPER = "gripper"
+_GRIPPER_WORDS = ("finger", "gripper")
+_FRICTION = 0.5
+"""Of every contact that the belief says nothing about."""
+_TORSIONAL_M, _ROLLING_M = 0.005, 0.0001
+_SOLREF = (0.01, 1.0)
+"""Time constant [s] and damping ratio: as stiff as a step of 4 ms allows, without bounce."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Something that touches other things."""
+
+    label: str
+    geoms: tuple[str, ...]
+    body: str = ""
+    """The body, where the part is all of it."""
+
+
+def robot_parts(spec: Any, model: Any) -> tuple[Part, ...]:
+    """Parts of a robot that can touch: geoms that collide in its own model, on links that move.
+
+    `model` is the compiled `spec`. Geoms without a name get one.
+    """
+    found: dict[str, list[str]] = {}
+    for number, geom in enumerate(spec.geoms):
+        link = geom.parent.name
+        is_still = link == spec.worldbody.name or model.body_weldid[model.body(link).id] == 0
+        if is_still or not (geom.contype or geom.conaffinity):
+            continue
+        words = f"{geom.name} {link}".lower()
+        label = GRIPPER if any(word in words for word in _GRIPPER_WORDS) else geom.name or link
+        geom.name = geom.name or f"{link}/geom{number}"
+        found.setdefault(label.replace("/", "_"), []).append(geom.name)
+    return tuple(Part(label, tuple(geoms)) for label, geoms in found.items())
+
+
+def touching(
+    objects: Sequence[Part], fixtures: Sequence[Part], robot: Sequence[Part], table: Part | None
+) -> Iterator[tuple[Part, Part]]:
+    """All contacts of a scene; fixtures are objects that stand where they are.
+
+    What the robot's parts do to each other is left to the robot's own model.
+    """
+    ground = [table] if table is not None else []
+    for i, first in enumerate(objects):
+        for second in (*objects[i + 1 :], *fixtures, *ground, *robot):
+            yield first, second
+    for fixture in fixtures:
+        for part in robot:
+            yield fixture, part
+    for part in robot:
+        for second in ground:
+            yield part, second
+
+
+def add_contact(spec: Any, first: Part, second: Part, *, dimension: int) -> None:
+    """Pairs of all geoms of the two parts; 3 dimensions are sliding, 4 also turning, 6 also rolling friction."""
+    for i, geom1 in enumerate(first.geoms):
+        for j, geom2 in enumerate(second.geoms):
+            spec.add_pair(
+                name=f"{first.label}-{second.label}/{i}-{j}",
+                geomname1=geom1,
+                geomname2=geom2,
+                condim=dimension,
+                friction=[_FRICTION, _FRICTION, _TORSIONAL_M, _ROLLING_M, _ROLLING_M],
+                solref=_SOLREF,
+                margin=0.0,
+                gap=0.0,
+            )
+
+
+def add_force_sensor(spec: Any, first: Part, second: Part) -> None:
+    """Sensors whose sum is the force of the first part on the second, in the world frame."""
+    import mujoco
+
+    def handles(part: Part) -> list[tuple[Any, str]]:
+        if part.body:
+            return [(mujoco.mjtObj.mjOBJ_BODY, part.body)]
+        return [(mujoco.mjtObj.mjOBJ_GEOM, geom) for geom in part.geoms]
+
+    is_force, net_force, one = 1 << int(mujoco.mjtConDataField.mjCONDATA_FORCE), 3, 1
+    for i, (kind1, name1) in enumerate(handles(first)):
+        for j, (kind2, name2) in enumerate(handles(second)):
+            sensor = spec.add_sensor(
+                name=f"{CONTACT_SENSOR}{first.label}-{second.label}/{i}-{j}",
+                type=mujoco.mjtSensor.mjSENS_CONTACT,
+                objtype=kind1,
+                objname=name1,
+                reftype=kind2,
+                refname=name2,
+            )
+            sensor.intprm = np.array([is_force, net_force, one])

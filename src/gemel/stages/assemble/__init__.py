@@ -1,0 +1,1 @@
+"""Reconstruction and Belief -> Twin."""

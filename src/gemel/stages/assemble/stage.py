@@ -1,0 +1,160 @@
+"""Assemble: Reconstruction + Belief -> Twin, something that can be simulated.
+
+Owns: convex pieces that objects touch with and how far they are from what is seen; flat bottoms; where objects stand
+on the table; mass properties of uniform density; the judgement whether the scene can be started from.
+Does not own: what is believed of parameters (`prior`, `identify`), how the scene is compiled (`services/sim`).
+Inputs: a Reconstruction, any Belief, the robot's description if there is one. Output: a Twin.
+Judged by: objects at rest stay at rest, nothing starts inside something else, inertia is physical, mass fits volume.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gemel.artifacts.belief import Belief
+from gemel.artifacts.blob import BlobRef, Blobs
+from gemel.artifacts.capture import JointSignal
+from gemel.artifacts.finding import Finding, Severity
+from gemel.artifacts.reconstruction import Reconstruction
+from gemel.artifacts.robot import RobotModel
+from gemel.artifacts.splatmesh import SplatMesh
+from gemel.artifacts.task import Task
+from gemel.artifacts.twin import Twin
+from gemel.geometry import SE3, Inertia, is_watertight, is_winding_consistent, volume
+from gemel.stages.assemble.collider_gap import largest_gap
+from gemel.stages.assemble.config import AssembleConfig
+from gemel.stages.assemble.convex import convex_pieces
+from gemel.stages.assemble.gate import insist, judge
+from gemel.stages.assemble.hull import hull_mesh
+from gemel.stages.assemble.plain_belief import plain_belief
+from gemel.stages.assemble.resting import lowest, with_flat_bottom
+
+OnProgress = Callable[[float], None]
+
+
+@dataclass(frozen=True, eq=False)
+class AssembleInfo:
+    """What was noticed."""
+
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Solid:
+    """One object, ready to be touched."""
+
+    pieces: tuple[BlobRef, ...]
+    gap_m: float
+    inertia: Inertia
+    T_world_object: SE3
+
+
+def assemble(
+    reconstruction: Reconstruction,
+    belief: Belief | None,
+    config: AssembleConfig,
+    *,
+    robot: RobotModel | None,
+    joints: Sequence[JointSignal],
+    task: Task | None,
+    blobs: Blobs,
+    rng: np.random.Generator,
+    on_progress: OnProgress = lambda fraction: None,
+) -> tuple[Twin, AssembleInfo]:
+    """The twin; without a belief, one that knows nothing but the volumes (`plain_belief.py`)."""
+    findings = list(_scene_findings(reconstruction))
+    table_height_m = table_height(reconstruction)
+    solids: dict[str, _Solid] = {}
+    for index, (name, mesh) in enumerate(reconstruction.objects.items()):
+        solids[name], noted = _solid(name, mesh, reconstruction.placements[name], table_height_m, config, blobs, rng)
+        findings += noted
+        on_progress((index + 1) / (len(reconstruction.objects) + 1))
+    if belief is None:
+        belief = plain_belief(_volumes(reconstruction), has_table=table_height_m is not None, rng=rng)
+    twin = Twin(
+        robot=robot,
+        reconstruction=reconstruction,
+        belief=belief,
+        colliders={name: solid.pieces for name, solid in solids.items()},
+        initial_poses={name: solid.T_world_object for name, solid in solids.items()},
+        task=task,
+        inertias={name: solid.inertia for name, solid in solids.items()},
+        collider_gaps_m={name: solid.gap_m for name, solid in solids.items()},
+        table_height_m=table_height_m,
+        joints=tuple(joint.model_joint for joint in joints) if robot is not None else (),
+    )
+    findings += judge(twin, blobs, settle_s=config.settle_s, density_kg_m3=config.density_kg_m3)
+    if config.is_gate_strict:
+        insist(findings)
+    return twin, AssembleInfo(tuple(findings))
+
+
+def table_height(reconstruction: Reconstruction) -> float | None:
+    """Height of the table: where it was seen, else where the lowest object ends; None with neither."""
+    if reconstruction.table is not None and len(reconstruction.table.vertices):
+        return float(np.median(reconstruction.table.vertices[:, 2]))
+    ends = [
+        float((reconstruction.placements[name] @ mesh.vertices)[:, 2].min())
+        for name, mesh in reconstruction.objects.items()
+    ]
+    return min(ends, default=None)
+
+
+def _solid(
+    name: str, mesh: SplatMesh, placement: SE3, table_height_m: float | None, config: AssembleConfig, blobs: Blobs,
+    rng: np.random.Generator,
+) -> tuple[_Solid, list[Finding]]:  # fmt: skip
+    """An object with its pieces, standing on the table."""
+    cut = convex_pieces(
+        mesh.vertices, mesh.faces, concavity=config.concavity, convex_gap_m=config.convex_gap_m,
+        face_count=config.faces, rng=rng,
+    )  # fmt: skip
+    pieces = with_flat_bottom(cut, placement, config.flat_m)
+    findings: list[Finding] = []
+    if table_height_m is not None:
+        above_m = lowest(pieces, placement) - table_height_m
+        if abs(above_m) <= config.lift_m:
+            placement = SE3(placement.rotation, placement.translation - np.array([0.0, 0.0, above_m]))
+        else:
+            findings.append(_not_on_table(name, above_m))
+    gap_m = largest_gap(mesh.vertices, mesh.faces, pieces, rng)
+    inertia = uniform_inertia(mesh, config.density_kg_m3)
+    stored = tuple(blobs.put_table({"vertices": piece}) for piece in pieces)
+    return _Solid(stored, gap_m, inertia, placement), findings
+
+
+def uniform_inertia(mesh: SplatMesh, density: float) -> Inertia:
+    """Mass properties of the solid inside a mesh; of its convex hull where the mesh encloses nothing."""
+    is_solid = is_watertight(mesh.vertices, mesh.faces) and is_winding_consistent(mesh.vertices, mesh.faces)
+    if is_solid and volume(mesh.vertices, mesh.faces) > 0.0:
+        return Inertia.from_mesh(mesh.vertices, mesh.faces, density)
+    return Inertia.from_mesh(*hull_mesh(mesh.vertices), density)
+
+
+def _volumes(reconstruction: Reconstruction) -> Mapping[str, float]:
+    return {name: uniform_inertia(mesh, 1.0).mass_kg for name, mesh in reconstruction.objects.items()}
+
+
+def _scene_findings(reconstruction: Reconstruction) -> list[Finding]:
+    if not reconstruction.objects:
+        return [Finding(
+            "nothing-to-assemble", Severity.WARNING, "The reconstruction has no objects; the twin is the robot alone.",
+            "segment and reconstruct an object first: `gemel prompt DIR`",
+        )]  # fmt: skip
+    if reconstruction.is_metric:
+        return []
+    return [Finding(
+        "no-metric-scale", Severity.WARNING,
+        "Nothing in the log fixes the scale, so lengths may not be metres and things may fall too fast or too slowly.",
+        "add the robot's model, or cameras with positions in metres",
+    )]  # fmt: skip
+
+
+def _not_on_table(name: str, above_m: float) -> Finding:
+    where = "above" if above_m > 0.0 else "inside"
+    return Finding(
+        "not-on-table", Severity.WARNING, f"{name!r} ends {1e3 * abs(above_m):.0f} mm {where} the table.",
+        "check the table's height and the scan's cameras; raise `lift_m` under [assemble] to put it down regardless",
+        stream=name, value=1e3 * above_m,
+    )  # fmt: skip

@@ -1,0 +1,219 @@
+"""A `Problem` made of tracked motion: the robot repeats what it logged in simulation, and the object should follow.
+
+Each draw of the parameters is simulated once per segment, all of them together. The robot's servos are led along the
+logged path. Four parameters belong to no simulator: `track/offset_x`, `offset_y` [m] and `offset_yaw` [rad] say how the
+frame of the track sits in the frame of the robot (what calibration leaves), and `track/time_offset` [s] is added to a
+frame's time to get the robot's. A table looks the same from everywhere, so they act on the poses that go in and out.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+
+from gemel.artifacts.belief import Parameter
+from gemel.errors import ConfigError
+from gemel.geometry import SE3, SO3
+from gemel.services.inference import NoiseLayout
+from gemel.services.sim.simulator import Simulator
+from gemel.stages.identify.problem import pose_residuals
+from gemel.stages.identify.segments import Segment
+
+TRACK_PARAMETERS = ("track/offset_x", "track/offset_y", "track/offset_yaw", "track/time_offset")
+_COMPONENTS = ("position x", "position y", "position z", "rotation x", "rotation y", "rotation z")
+_TICK_S = 0.02
+"""Commands are resampled to this period [s]."""
+import os
+_BLOCK_WORTH = float(os.environ.get("BW","0.5"))
+_SIMULATIONS_AT_ONCE = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class LoggedPath:
+    """The commands that lead the robot along what it logged in one episode."""
+
+    times_s: Float[np.ndarray, " t"]
+    commands: Float[np.ndarray, "t control"]
+
+    def at(self, times_s: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n control"]:
+        """Commands at any times, on straight lines between the logged ones."""
+        columns = [np.interp(times_s, self.times_s, column) for column in self.commands.T]
+        return np.stack(columns, axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """What the problem has to know of a simulator."""
+
+    make: Callable[[int], Simulator]
+    """A simulator of so many simulations."""
+    object: str
+    place: Callable[[Float[np.ndarray, "n control"], SE3, Float[np.ndarray, "n 6"]], tuple[np.ndarray, np.ndarray]]
+    """Positions and velocities (n, nq), (n, nv) of a scene from commands, object pose and object velocity."""
+    T_world_rest: SE3 | None = None
+    """How the object lies on the table; a segment's start is laid down like this when it is near to it."""
+    fixed: Mapping[str, float] = field(default_factory=dict)
+    """Parameters that are set but not inferred."""
+
+
+@dataclass(eq=False)
+class TrackedProblem:
+    """See `Problem`."""
+
+    parameters: tuple[Parameter, ...]
+    segments: tuple[Segment, ...]
+    paths: Mapping[str, LoggedPath]
+    """By episode."""
+    scene: Scene
+    physics_steps: int = 0
+    """Physics steps made so far."""
+    _simulator: Simulator | None = None
+
+    def __post_init__(self) -> None:
+        if not self.segments:
+            raise ConfigError(
+                f"{self.scene.object!r} does not move in any of the episodes.",
+                remedy="record episodes in which the robot touches it (`gemel suggest` proposes some)",
+            )
+
+    @cached_property
+    def observed(self) -> Float[np.ndarray, " m"]:
+        """Zero: predictions are told relative to what was tracked."""
+        return np.zeros(sum(6 * len(s.times_s) for s in self.segments))
+
+    @cached_property
+    def noise(self) -> NoiseLayout:
+        """One group per component, one series per component and segment."""
+        counts = [len(s.times_s) for s in self.segments]
+        component = np.concatenate([np.tile(np.arange(6), count) for count in counts])
+        segment = np.repeat(np.arange(len(counts)), [6 * count for count in counts])
+        return NoiseLayout(
+            group=component,
+            scale=np.concatenate([s.scales.ravel() for s in self.segments]),
+            series=6 * segment + component,
+            times_s=np.concatenate([np.repeat(s.times_s, 6) for s in self.segments]),
+            names=tuple(f"{self.scene.object} {name}" for name in _COMPONENTS),
+            block=segment,
+            block_worth=_BLOCK_WORTH,
+        )
+
+    def predict(self, draws: Float[np.ndarray, "n p"]) -> Float[np.ndarray, "n m"]:
+        """Pose residuals of every segment under each draw."""
+        at_once = max(1, min(len(draws), _SIMULATIONS_AT_ONCE // len(self.segments)))
+        parts = [self._predict(draws[i : i + at_once], at_once) for i in range(0, len(draws), at_once)]
+        return np.concatenate(parts)
+
+    def _predict(self, draws: Float[np.ndarray, "n p"], at_once: int) -> Float[np.ndarray, "n m"]:
+        """At most `at_once` draws; simulators have a fixed size, so the last batch is filled up."""
+        full = np.concatenate([draws, np.repeat(draws[-1:], at_once - len(draws), axis=0)])
+        values = {p.name: np.repeat(column, len(self.segments)) for p, column in zip(self.parameters, full.T, strict=True)}
+        offset = _offset(values, len(full) * len(self.segments))
+        ticks, qpos, is_diverged = self._simulate(values, offset, len(full))
+        diverged = is_diverged.reshape(len(full), -1).any(axis=1)
+        columns = []
+        for k, segment in enumerate(self.segments):
+            rows = np.arange(k, len(qpos), len(self.segments))
+            poses = offset[rows][:, None] @ self._poses(rows, qpos, ticks, segment)
+            columns.append(pose_residuals(poses, segment.Ts_world_object).reshape(len(full), -1))
+        predicted = np.concatenate(columns, axis=1)
+        predicted[diverged] = np.nan
+        return predicted[: len(draws)]
+
+    def _simulate(
+        self, values: Mapping[str, np.ndarray], offset: SE3, draws: int
+    ) -> tuple[Float[np.ndarray, " tick"], Float[np.ndarray, "sim tick nq"], np.ndarray]:
+        """Simulate all segments of all draws; times of the ticks from a segment's start."""
+        count = draws * len(self.segments)
+        if self._simulator is None or self._simulator.count != count:
+            self._simulator = self.scene.make(count)
+        simulator = self._simulator
+        every = max(1, round(_TICK_S / simulator.timestep_s))
+        ticks = np.arange(1, self._tick_count(every * simulator.timestep_s) + 1) * every * simulator.timestep_s
+        names = [name for name in values if name not in TRACK_PARAMETERS]
+        fixed = self.scene.fixed
+        columns = [values[name] for name in names] + [np.full(count, value) for value in fixed.values()]
+        simulator.set_parameters([*names, *fixed], np.stack(columns, axis=1))
+        start, controls = self._commands(values, ticks, count)
+        Ts, velocities = self._starts(offset, draws)
+        qpos, qvel = self.scene.place(start, Ts, velocities)
+        simulator.reset(qpos, qvel, commands=start)
+        rollout = simulator.rollout(controls, every=every, is_ramp=True)
+        self.physics_steps += count * len(ticks) * every
+        return ticks, np.concatenate([qpos[:, None], rollout.qpos], axis=1), rollout.is_diverged
+
+    def _tick_count(self, tick_s: float) -> int:
+        longest = max(s.times_s[-1] - s.start_s for s in self.segments)
+        return int(np.ceil(longest / tick_s)) + 2
+
+    def _commands(
+        self, values: Mapping[str, np.ndarray], ticks: Float[np.ndarray, " tick"], count: int
+    ) -> tuple[Float[np.ndarray, "sim control"], Float[np.ndarray, "sim tick control"]]:
+        """Where the robot starts and what it is told, per simulation."""
+        delay_s = values.get("track/time_offset", np.zeros(count))
+        starts = np.array([s.start_s for s in self.segments])
+        times = np.tile(starts, count // len(starts))[:, None] + delay_s[:, None] + np.concatenate([[0.0], ticks])
+        width = next(iter(self.paths.values())).commands.shape[1]
+        commands = np.empty((count, len(ticks) + 1, width))
+        for k, segment in enumerate(self.segments):
+            rows = slice(k, count, len(starts))
+            commands[rows] = self.paths[segment.episode].at(times[rows])
+        return commands[:, 0], commands[:, 1:]
+
+    def _starts(self, offset: SE3, draws: int) -> tuple[SE3, Float[np.ndarray, "sim 6"]]:
+        """Where each object starts in the robot's frame, and how fast."""
+        wxyz_xyz = np.stack([_laid_down(s.T_world_object, self.scene.T_world_rest).wxyz_xyz for s in self.segments])
+        velocities = np.stack([s.velocity for s in self.segments])
+        starts = offset.inverse() @ SE3.from_wxyz_xyz(np.tile(wxyz_xyz, (draws, 1)))
+        return starts, np.tile(velocities, (draws, 1))
+
+    def _poses(
+        self,
+        rows: np.ndarray,
+        qpos: Float[np.ndarray, "sim tick nq"],
+        ticks: Float[np.ndarray, " tick"],
+        segment: Segment,
+    ) -> SE3:
+        """Simulated poses at the frames of one segment; time runs from its start, so a time offset cancels here."""
+        assert self._simulator is not None
+        tick_s = float(ticks[0])
+        place = (segment.times_s - segment.start_s) / tick_s
+        before = np.minimum(np.floor(place + 1e-9).astype(int), len(ticks) - 1)
+        states = qpos[rows]
+        first = self._simulator.body_poses(self.scene.object, states[:, before])
+        second = self._simulator.body_poses(self.scene.object, states[:, before + 1])
+        return first.interpolate(second, np.broadcast_to(place - before, first.batch_shape))
+
+
+def track_parameters(
+    *, position_m: float = 0.0, yaw_rad: float = 0.0, time_s: float = 0.0, source: str = "randomised"
+) -> tuple[Parameter, ...]:
+    """The parameters of the track's frame and clock whose range is not zero."""
+    from gemel.artifacts.belief import ValueSource
+
+    ranges = zip(TRACK_PARAMETERS, ("m", "m", "rad", "s"), (position_m, position_m, yaw_rad, time_s), strict=True)
+    return tuple(
+        Parameter(name, unit, -half, half, "linear", ValueSource(source)) for name, unit, half in ranges if half > 0.0
+    )
+
+
+def _offset(values: Mapping[str, np.ndarray], count: int) -> SE3:
+    """`T_track_robot` of each simulation."""
+    zero = np.zeros(count)
+    x, y, yaw = (values.get(name, zero) for name in TRACK_PARAMETERS[:3])
+    return SE3(SO3.exp(np.stack([zero, zero, yaw], axis=1)), np.stack([x, y, zero], axis=1))
+
+
+def _laid_down(tracked: SE3, rest: SE3 | None) -> SE3:
+    """The pose with height and tilt of the resting object, where it is near to that; else as tracked."""
+    if rest is None:
+        return tracked
+    turn = (tracked.rotation @ rest.rotation.inverse()).as_matrix()
+    yaw = float(np.arctan2(turn[1, 0] - turn[0, 1], turn[0, 0] + turn[1, 1]))
+    flat = SO3.exp(np.array([0.0, 0.0, yaw])) @ rest.rotation
+    height = float(tracked.translation[2] - rest.translation[2])
+    if float(flat.angle_to(tracked.rotation)) > 0.1 or abs(height) > 0.02:
+        return tracked
+    return SE3(flat, np.array([*tracked.translation[:2], rest.translation[2]]))
+

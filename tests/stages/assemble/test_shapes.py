@@ -1,0 +1,95 @@
+"""Convex pieces, their distance from what is seen, and bottoms to stand on."""
+
+import numpy as np
+import pytest
+
+from gemel.geometry import SE3, SO3, box_mesh, cylinder_mesh, icosphere_mesh
+from gemel.services.tasks import get_object
+from gemel.services.tasks.box_union import Box, box_union_mesh
+from gemel.stages.assemble.collider_gap import largest_gap
+from gemel.stages.assemble.convex import convex_pieces
+from gemel.stages.assemble.hull import hull_corners, hull_mesh, is_inside
+from gemel.stages.assemble.resting import lowest, with_flat_bottom
+
+
+def _cut(vertices: np.ndarray, faces: np.ndarray, *, face_count: int = 2000) -> tuple[np.ndarray, ...]:
+    rng = np.random.default_rng(0)
+    return convex_pieces(vertices, faces, concavity=0.05, convex_gap_m=0.002, face_count=face_count, rng=rng)
+
+
+def test_gap_of_an_angle_is_the_depth_of_its_corner() -> None:
+    """The hull of an angle of 2 x 2 with arms of width 1 passes its inner corner at 1/√2."""
+    boxes = (Box((1.0, 0.5, 0.0), (2.0, 1.0, 4.0)), Box((0.5, 1.0, 0.0), (1.0, 2.0, 4.0)))
+    vertices, faces = box_union_mesh(boxes)
+    gap = largest_gap(vertices, faces, (hull_corners(vertices),), np.random.default_rng(0))
+    assert gap == pytest.approx(np.sqrt(0.5), rel=0.03)
+
+
+def test_gap_of_exact_pieces_is_nothing() -> None:
+    """Where pieces meet is inside: only the outside of all of them counts."""
+    model = get_object("t_block")
+    pieces = tuple(box_mesh(box.size)[0] + np.array(box.centre) for box in model.collision)
+    assert largest_gap(model.vertices, model.faces, pieces, np.random.default_rng(0)) < 1e-9
+
+
+def test_what_is_convex_stays_whole() -> None:
+    """A box, and a box with the noise of a reconstruction, are one piece."""
+    vertices, faces = box_mesh((0.1, 0.08, 0.05))
+    assert len(_cut(vertices, faces)) == 1
+    noisy = vertices + np.random.default_rng(1).uniform(-1e-3, 1e-3, vertices.shape)
+    assert len(_cut(noisy, faces)) == 1
+
+
+def test_what_is_not_convex_is_cut() -> None:
+    """The T-block comes apart into few pieces that are close to it, always the same."""
+    model = get_object("t_block")
+    pieces = _cut(model.vertices, model.faces)
+    assert 2 <= len(pieces) <= 4
+    assert largest_gap(model.vertices, model.faces, pieces, np.random.default_rng(0)) < 0.002
+    for first, second in zip(pieces, _cut(model.vertices, model.faces), strict=True):
+        np.testing.assert_array_equal(first, second)
+
+
+def test_fine_meshes_are_simplified_first() -> None:
+    """A mesh of 20 thousand faces is cut within seconds and still close."""
+    shell, faces = icosphere_mesh(0.05, 5)
+    bent = shell + np.stack([np.zeros(len(shell)), 20.0 * shell[:, 0] ** 2, np.zeros(len(shell))], axis=1)
+    pieces = _cut(bent, faces, face_count=1000)
+    assert len(faces) > 20000
+    assert 2 <= len(pieces) <= 12
+    assert largest_gap(bent, faces, pieces, np.random.default_rng(0)) < 0.006
+
+
+def test_hull_faces_look_outwards() -> None:
+    """A hull's mesh encloses a positive volume, and points are inside or not."""
+    from gemel.geometry import is_watertight, volume
+
+    corners = np.random.default_rng(0).normal(size=(50, 3))
+    mesh = hull_mesh(corners)
+    assert is_watertight(*mesh)
+    assert volume(*mesh) > 0.0
+    assert is_inside(np.array([corners.mean(axis=0), [9.0, 9.0, 9.0]]), corners).tolist() == [True, False]
+
+
+def test_noisy_bottoms_become_flat() -> None:
+    """Bottom corners within the noise share one plane, whichever way the object is turned; the others stay."""
+    rng = np.random.default_rng(0)
+    vertices = np.concatenate([box_mesh((0.1, 0.08, 0.05))[0], [[0.0, 0.0, -0.0249]]])
+    noisy = vertices + np.array([0.0, 0.0, 1.0]) * rng.uniform(0.0, 1e-3, (len(vertices), 1))
+    pose = SE3(SO3.exp(np.array([0.0, 0.0, 0.7])), np.array([0.3, 0.1, 0.2]))
+    (flat,) = with_flat_bottom((noisy,), pose, 0.0015)
+    heights = (pose @ flat)[:, 2]
+    low = heights < heights.min() + 0.01
+    assert np.ptp(heights[low]) < 1e-12
+    assert low.sum() >= 4
+    assert lowest((flat,), pose) == pytest.approx(lowest((noisy,), pose))
+    top = noisy[noisy[:, 2] > 0.0]
+    assert all(np.abs(flat - corner).sum(axis=1).min() < 1e-12 for corner in top)
+
+
+@pytest.mark.parametrize("shape", ["ball", "lying cylinder"])
+def test_round_bottoms_stay_round(shape: str) -> None:
+    """What rolls keeps rolling."""
+    vertices = icosphere_mesh(0.04, 3)[0] if shape == "ball" else cylinder_mesh(0.04, 0.1, 64)[0][:, [2, 1, 0]]
+    (same,) = with_flat_bottom((vertices,), SE3.identity(), 0.0015)
+    np.testing.assert_array_equal(same, vertices)
