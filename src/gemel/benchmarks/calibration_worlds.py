@@ -108,9 +108,7 @@ class PushedWorld:
         return start, path, SE3(SO3.identity(), np.array([0.0, 0.0, height]))
 
 
-def drawn_data(
-    problem: Problem, prior: Belief, seed: int
-) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, " m"]]:
+def drawn_data(problem: Problem, prior: Belief, seed: int) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, " m"]]:
     """A truth from the prior and what is observed of it."""
     rng = np.random.default_rng([seed, 7])
     truth = PriorMap.of(prior).to_parameters(rng.standard_normal((1, len(problem.parameters))))
