@@ -65,7 +65,7 @@ class PushedWorld:
 
     def __post_init__(self) -> None:
         self._scene = nominal_scene(get_object("t_block"), threads=self.threads)
-        self._simulator: Any = None
+        self.simulator: Any = None
         self.truth, self.observed = drawn_data(self, flat_belief(self.parameters), self.seed)
 
     @cached_property
@@ -78,20 +78,20 @@ class PushedWorld:
     def predict(self, draws: Float[np.ndarray, "n p"]) -> Float[np.ndarray, "n m"]:
         """Pose residuals against the start."""
         count = len(draws)
-        if self._simulator is None or self._simulator.count != count:
-            self._simulator = self._scene.make(count)
+        if self.simulator is None or self.simulator.count != count:
+            self.simulator = self._scene.make(count)
         start, path, T_world_start = self.stroke()
         fixed = self._scene.fixed
         names = [p.name for p in self.parameters]
         values = np.concatenate([draws, np.tile(list(fixed.values()), (count, 1))], axis=1)
-        self._simulator.set_parameters([*names, *fixed], values)
+        self.simulator.set_parameters([*names, *fixed], values)
         Ts = SE3.from_wxyz_xyz(np.tile(T_world_start.wxyz_xyz, (count, 1)))
         qpos, qvel = self._scene.place(np.tile(start, (count, 1)), Ts, np.zeros((count, 6)))
-        self._simulator.reset(qpos, qvel, commands=np.tile(start, (count, 1)))
-        rollout = self._simulator.rollout(path[None], every=self.every, is_ramp=True)
+        self.simulator.reset(qpos, qvel, commands=np.tile(start, (count, 1)))
+        rollout = self.simulator.rollout(path[None], every=self.every, is_ramp=True)
         self.physics_steps += count * len(path) * self.every
         seen = rollout.qpos[:, self.ticks - 1 :: self.ticks]
-        found = pose_residuals(self._simulator.body_poses("t_block", seen), T_world_start)
+        found = pose_residuals(self.simulator.body_poses("t_block", seen), T_world_start)
         predicted = np.concatenate([found[..., 0], found[..., 1], found[..., 5]], axis=1)
         predicted[rollout.is_diverged] = np.nan
         return predicted
@@ -123,7 +123,7 @@ def sbc_ranks(world: str, seed: int) -> Int[np.ndarray, " p"]:
     """Ranks of one seed's truth in the default method's posterior."""
     problem = AnalyticWorld(seed) if world == "analytic" else PushedWorld(seed)
     rng = np.random.default_rng([seed, 13])
-    posterior, _ = identify_problem(problem, flat_belief(problem.parameters), IdentifyConfig(), rng=rng)
+    posterior, _ = identify_problem(problem, flat_belief(problem.parameters), IdentifyConfig(draws=1000), rng=rng)
     return rank_statistics(problem.truth, posterior.samples, posterior.weights, rng)
 
 
