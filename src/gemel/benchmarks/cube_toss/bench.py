@@ -23,7 +23,7 @@ from gemel.benchmarks.cube_toss.data import (
 from gemel.benchmarks.cube_toss.model import Cube, simulate
 from gemel.benchmarks.cube_toss.predict import Predicted, predict
 from gemel.benchmarks.cube_toss.problem import PARAMETERS, CubeProblem, kick_sd
-from gemel.benchmarks.intervals_text import interval_columns
+from gemel.benchmarks.intervals_text import interval_text
 from gemel.errors import ConfigError
 from gemel.services.inference import flat_belief
 from gemel.stages.identify.config import IdentifyConfig
@@ -103,13 +103,13 @@ def _fold(name: str, fit: Tosses, test: Tosses, effort: _Effort, rng: np.random.
         "baseline_position_percent": float(baseline[:, 0].mean()),
         "baseline_rotation_deg": float(baseline[:, 1].mean()),
         "kick_m_per_s": kicks[0], "kick_rad_per_s": kicks[1],
-        **_parameters(posterior), "emulation_error": round(info.emulation_error, 3),
+        "fitted": _parameters(posterior), "emulation_error": round(info.emulation_error, 3),
     }  # fmt: skip
     return _Fold(own, baseline, judged, row)
 
 
-def _parameters(posterior: Belief) -> Row:
-    return interval_columns(posterior, factors={"m": 1e3, "s": 1e3}, units={"m": "mm", "s": "ms"})
+def _parameters(posterior: Belief) -> str:
+    return interval_text(posterior, factors={"m": 1e3, "s": 1e3}, units={"m": "mm", "s": "ms"})
 
 
 def _metrics(position: np.ndarray, wxyz: np.ndarray, tosses: Tosses) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 
 from gemel.artifacts.belief import Belief
 from gemel.benchmarks.bands import Judged, fit_band, judge, summary
-from gemel.benchmarks.intervals_text import interval_columns
+from gemel.benchmarks.intervals_text import interval_text
 from gemel.benchmarks.push.data import Pushes, read_pushes
 from gemel.benchmarks.push.problem import PARAMETERS, PushProblem, wrapped
 from gemel.errors import SourceError
@@ -71,7 +71,7 @@ def _fit_and_test(pushes: Pushes, config: IdentifyConfig, rng: np.random.Generat
     mean = posterior.weights @ posterior.samples
     parts = [_errors_and_spreads(part, posterior, mean, count, rng) for part in (fit, test)]
     row: Row = {"set": pushes.name, "n_fit": count, "n_test": len(test), **_means(parts[1][0])}
-    row |= interval_columns(posterior, factors={"m": 1e3, "rad": 180.0 / np.pi}, units={"m": "mm", "rad": "deg"})
+    row["fitted"] = interval_text(posterior, factors={"m": 1e3, "rad": 180.0 / np.pi}, units={"m": "mm", "rad": "deg"})
     row["emulation_error"] = round(info.emulation_error, 3)
     return _Fitted(test, mean, parts[0], parts[1], row)
 
