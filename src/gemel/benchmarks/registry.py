@@ -5,6 +5,24 @@ from collections.abc import Callable
 Result = tuple[dict[str, float], list[dict[str, object]]]
 
 
+def _cube_toss() -> Callable[..., Result]:
+    from gemel.benchmarks.cube_toss.bench import bench_cube_toss
+
+    return bench_cube_toss
+
+
+def _push() -> Callable[..., Result]:
+    from gemel.benchmarks.push.bench import bench_push
+
+    return bench_push
+
+
+def _servo() -> Callable[..., Result]:
+    from gemel.benchmarks.servo.bench import bench_servo
+
+    return bench_servo
+
+
 def _ingest() -> Callable[..., Result]:
     from gemel.benchmarks.ingest import bench_ingest
 
@@ -61,10 +79,13 @@ def _world() -> Callable[..., Result]:
 
 BENCHMARKS: dict[str, Callable[[], Callable[..., Result]]] = {
     "calibrate": _calibrate,
+    "cube-toss": _cube_toss,
     "identify": _identify,
     "ingest": _ingest,
     "reconstruct": _reconstruct,
     "masks": _masks,
+    "push": _push,
+    "servo": _servo,
     "splat": _splat,
     "track": _track,
     "views": _views,

@@ -20,7 +20,8 @@ class Bench:
     """Reproduce a figure: prints a table and, with --json, writes figures, rows, machine, date and commit."""
 
     name: Annotated[str, tyro.conf.Positional]
-    """Which benchmark: calibrate, identify, ingest, masks, reconstruct, splat, track, views, world."""
+    """Which benchmark: calibrate, cube-toss, identify, ingest, masks, push, reconstruct, servo, splat, track, views,
+    world."""
     json: Path | None = None
     """Write the result to this file, or `--json` alone for the screen."""
     quick: bool = False
@@ -28,7 +29,13 @@ class Bench:
     seed: int = 0
     """Seed of everything that is drawn."""
     data: Path | None = None
-    """Measurements to run on, for benchmarks that read some (masks, track, views)."""
+    """Measurements to run on, for benchmarks that read some (cube-toss, masks, push, servo, track, views)."""
+    fit: Path | None = None
+    """Measurements to fit, together with --test and instead of --data (cube-toss)."""
+    test: Path | None = None
+    """Measurements to test on (cube-toss)."""
+    shapes: Path | None = None
+    """Outlines of the pushed objects (push)."""
     withhold_every: int | None = None
     """Keep every n-th view back for testing (views)."""
     backend: str | None = None
@@ -70,7 +77,10 @@ class Bench:
         """What was given beyond name, seed and --quick; refused where the benchmark has no use for it."""
         from gemel.errors import ConfigError
 
-        names = ("data", "withhold_every", "backend", "gaussians", "size", "seeds", "episodes", "variants", "workers")
+        names = (
+            "data", "fit", "test", "shapes", "withhold_every", "backend", "gaussians", "size", "seeds", "episodes",
+            "variants", "workers",
+        )  # fmt: skip
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         unknown = [name for name in given if name not in inspect.signature(benchmark).parameters]
         if unknown:

@@ -1,0 +1,1 @@
+"""`gemel bench cube-toss`: where a tossed cube goes."""

@@ -1,0 +1,1 @@
+"""`gemel bench push`: where real objects end up after straight pushes."""

@@ -1,0 +1,1 @@
+"""`gemel bench servo`: where a servo takes a pendulum."""
