@@ -1,38 +1,36 @@
-"""The stages in order: how each is wired to the artifacts before it. This is the only file that knows all stages."""
+"""The stages in order: how each is wired to the artifacts before it. This is the only file that knows all stages.
 
-import os
-from collections.abc import Mapping
-from dataclasses import replace
+Those of physics are wired in physics_wiring.py.
+"""
+
 from pathlib import Path
 
 import numpy as np
 
-from gemel.artifacts.belief import Belief
 from gemel.artifacts.capture import Capture
 from gemel.artifacts.finding import Finding
 from gemel.artifacts.reconstruction import Reconstruction
 from gemel.artifacts.segmentation import Segmentation
 from gemel.artifacts.split import FitData, Split
-from gemel.artifacts.task import Task
 from gemel.artifacts.track import Tracks
-from gemel.artifacts.twin import Twin
 from gemel.outputs.pictures.sheet import Picture
 from gemel.outputs.pictures.write import write_pictures
+from gemel.physics_wiring import (
+    make_draft,
+    make_posterior,
+    make_prior,
+    make_twin,
+    prior_config,
+    prior_sources,
+    twin_sources,
+)
 from gemel.project import Project
 from gemel.reconstruct_pictures import reconstruct_pictures
 from gemel.running import OnProgress, Reporter, Run, Stage, StageResult, StageStatus, names_of, run_stages, status_of
 from gemel.services.formats.mask_tracks import MaskReader
 from gemel.services.formats.robot_model import compile_stored_robot
-from gemel.services.formats.toml_table import read_toml
 from gemel.services.generate.generator import Generator, GeneratorFile, make_generator
-from gemel.services.tasks import get_task
-from gemel.stages.assemble.stage import assemble
 from gemel.stages.ingest.stage import ingest
-from gemel.stages.prior.config import PriorConfig, VlmConfig
-from gemel.stages.prior.material_table import TABLE_FILE
-from gemel.stages.prior.stage import prior
-from gemel.stages.prior.vlm.client import Chat
-from gemel.stages.prior.vlm.views import object_pictures
 from gemel.stages.reconstruct.stage import nothing_to_reconstruct, reconstruct
 from gemel.stages.segment.stage import segment
 from gemel.stages.split.stage import split
@@ -168,86 +166,6 @@ def _reconstruct_sources(run: Run) -> dict[str, str]:
     return {"models": hash_json([[path.name, hashes[path]] for path in paths])}
 
 
-def _make_prior(run: Run, key: str, on_progress: OnProgress) -> tuple[Belief, tuple[Finding, ...]]:
-    capture, reconstruction = run.get("ingest", Capture), run.get("reconstruct", Reconstruction)
-    config, path = run.project.prior_config(), run.project.prior_file
-    fit = FitData.of(capture, run.get("split", Split))
-    result, info = prior(
-        reconstruction,
-        config,
-        blobs=run.store,
-        rng=np.random.default_rng([run.project.settings.seed, 5]),
-        task_ranges=_task_ranges(run),
-        file_table=read_toml(path) if path else None,
-        pictures=lambda name: object_pictures(
-            name,
-            config.vlm.images,
-            reconstruction,
-            fit=fit,
-            frames=run.frames(capture, "prior", key),
-            mask_of=MaskReader(run.get("segment", Segmentation), run.store),
-            robot=compile_stored_robot(capture.robot, run.store) if capture.robot is not None else None,
-        ),
-        chat=_chat(config.vlm) if config.kind == "vlm" else None,
-        on_progress=on_progress,
-    )
-    return result, info.findings
-
-
-def _chat(config: VlmConfig) -> Chat | None:
-    """The model to ask, if one is named; its key is read here and goes nowhere but into its requests."""
-    if not config.url and not config.model:
-        return None
-    return Chat(
-        config.url,
-        config.model,
-        key=os.environ.get("GEMEL_VLM_KEY", ""),
-        timeout_s=config.timeout_s,
-        retries=config.retries,
-        backoff_s=config.backoff_s,
-    )
-
-
-def _prior_config(run: Run) -> PriorConfig:
-    """Which model would be asked is part of the work only where one is asked."""
-    config = run.project.prior_config()
-    return config if config.kind == "vlm" else replace(config, vlm=VlmConfig())
-
-
-def _prior_sources(run: Run) -> dict[str, str]:
-    """The table of materials, the user's own prior, and the ranges of the task that is named."""
-    files = {"materials": TABLE_FILE, "file": run.project.prior_file}
-    sources = {name: run.store.hash_files([path])[path] for name, path in files.items() if path and path.is_file()}
-    return sources | {"task": hash_json(encode(_task_ranges(run), {}))}
-
-
-def _task_ranges(run: Run) -> Mapping[str, tuple[float, float]]:
-    task = _task(run)
-    return task.parameter_ranges if task is not None else {}
-
-
-def _make_twin(run: Run, key: str, on_progress: OnProgress) -> tuple[Twin, tuple[Finding, ...]]:
-    capture = run.get("ingest", Capture)
-    twin, info = assemble(
-        run.get("reconstruct", Reconstruction),
-        run.get("prior", Belief),
-        run.project.settings.assemble,
-        robot=capture.robot,
-        joints=capture.joints,
-        task=_task(run),
-        blobs=run.store,
-        rng=np.random.default_rng([run.project.settings.seed, 4]),
-        on_progress=on_progress,
-    )
-    return twin, info.findings
-
-
-def _task(run: Run) -> Task | None:
-    """The task contract that the project names."""
-    name = run.project.settings.task.name
-    return get_task(name) if name else None
-
-
 def show(run: Run, stage: str, pictures: dict[str, Picture]) -> None:
     """Put a stage's pictures where people look for them: `pictures/STAGE/` in the project folder."""
     write_pictures(run.project.folder / "pictures" / stage, pictures)
@@ -264,11 +182,14 @@ STAGES = (
           _reconstruct_sources, lambda run: run.project.settings.reconstruct, _make_reconstruction),
     Stage("track", "gemel.stages.track.stage", ("ingest", "split", "segment", "reconstruct"), lambda run: {},
           lambda run: run.project.settings.track, _make_tracks),
-    Stage("prior", "gemel.stages.prior.stage", ("ingest", "split", "segment", "reconstruct"), _prior_sources,
-          _prior_config, _make_prior),
-    Stage("assemble", "gemel.stages.assemble.stage", ("ingest", "reconstruct", "prior"),
-          lambda run: {"task": hash_json(encode(_task(run), {}))}, lambda run: run.project.settings.assemble,
-          _make_twin),
+    Stage("prior", "gemel.stages.prior.stage", ("ingest", "split", "segment", "reconstruct"), prior_sources,
+          prior_config, make_prior),
+    Stage("draft", "gemel.stages.assemble.stage", ("ingest", "reconstruct", "prior"), twin_sources,
+          lambda run: run.project.settings.assemble, make_draft),
+    Stage("identify", "gemel.stages.identify.stage", ("ingest", "split", "track", "draft"), lambda run: {},
+          lambda run: run.project.settings.identify, make_posterior),
+    Stage("assemble", "gemel.stages.assemble.stage", ("ingest", "reconstruct", "identify"), twin_sources,
+          lambda run: run.project.settings.assemble, make_twin),
 )  # fmt: skip
 STAGE_NAMES = names_of(STAGES)
 

@@ -54,6 +54,10 @@ class SimulatorNative:
         """Names that `set_parameters` takes."""
         return self._parameters.names
 
+    def has_parameter(self, name: str) -> bool:
+        """Whether `set_parameters` takes a name, contacts from either side and restitutions included."""
+        return self._parameters.has(name)
+
     @property
     def parameters(self) -> ParameterMap:
         """What the names mean: bounds, units and compiled values."""

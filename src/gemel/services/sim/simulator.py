@@ -43,6 +43,10 @@ class Simulator(Protocol):
         """Names that `set_parameters` takes."""
         ...
 
+    def has_parameter(self, name: str) -> bool:
+        """Whether `set_parameters` takes a name, contacts from either side and restitutions included."""
+        ...
+
     def set_parameters(self, names: Sequence[str], values: Float[np.ndarray, "sim parameter"]) -> None:
         """Give each simulation its own values; what is not named is as compiled."""
         ...

@@ -89,9 +89,10 @@ def twin_problem(
     if not segments:
         return None
     scene = twin_scene(twin, objects[0], blobs, threads=threads)
-    known = (*scene.make(1).parameter_names, *TRACK_PARAMETERS)
+    simulator = scene.make(1)
+    known = (*simulator.parameter_names, *TRACK_PARAMETERS)
     for name in twin.belief.names:
-        if name not in known and not _is_known_the_other_way(name, known):
+        if name not in TRACK_PARAMETERS and not simulator.has_parameter(name):
             raise ConfigError(
                 f"The prior is about a parameter that the scene does not have: {choices_text(name, known)}",
                 remedy="correct the name, or leave it out of the prior",
@@ -99,14 +100,6 @@ def twin_problem(
     paths = {key: LoggedPath(e.times_s, e.joint_positions) for key, e in episodes.items()}
     parameters = tuple(replace(p, source=ValueSource(p.source)) for p in twin.belief.parameters)
     return TrackedProblem(parameters, tuple(segments), paths, scene, push_worth=config.push_worth)
-
-
-def _is_known_the_other_way(name: str, known: tuple[str, ...]) -> bool:
-    """A contact may be named from either side."""
-    kind, _, rest = name.partition("/")
-    pair, _, what = rest.partition("/")
-    first, _, second = pair.partition("-")
-    return kind == "contact" and f"contact/{second}-{first}/{what}" in known
 
 
 def _nothing_moves() -> Finding:

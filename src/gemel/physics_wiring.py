@@ -1,0 +1,152 @@
+"""How the stages of physics are wired: prior, draft of the twin, posterior, twin."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from gemel.artifacts.belief import Belief
+from gemel.artifacts.capture import Capture
+from gemel.artifacts.finding import Finding
+from gemel.artifacts.reconstruction import Reconstruction
+from gemel.artifacts.segmentation import Segmentation
+from gemel.artifacts.split import FitData, Split
+from gemel.artifacts.task import Task
+from gemel.artifacts.track import Tracks
+from gemel.artifacts.twin import Twin
+from gemel.running import OnProgress, Run
+from gemel.services.formats.mask_tracks import MaskReader
+from gemel.services.formats.robot_model import compile_stored_robot
+from gemel.services.formats.toml_table import read_toml
+from gemel.services.tasks import get_task
+from gemel.stages.assemble.stage import assemble
+from gemel.stages.identify.stage import identify
+from gemel.stages.prior.config import PriorConfig, VlmConfig
+from gemel.stages.prior.material_table import TABLE_FILE
+from gemel.stages.prior.stage import prior
+from gemel.stages.prior.vlm.client import Chat
+from gemel.stages.prior.vlm.views import object_pictures
+from gemel.store.address import hash_json
+from gemel.store.codec import encode
+
+
+def make_prior(run: Run, key: str, on_progress: OnProgress) -> tuple[Belief, tuple[Finding, ...]]:
+    """What is believed before anything is touched."""
+    capture, reconstruction = run.get("ingest", Capture), run.get("reconstruct", Reconstruction)
+    config, path = run.project.prior_config(), run.project.prior_file
+    fit = FitData.of(capture, run.get("split", Split))
+    result, info = prior(
+        reconstruction,
+        config,
+        blobs=run.store,
+        rng=np.random.default_rng([run.project.settings.seed, 5]),
+        task_ranges=_task_ranges(run),
+        file_table=read_toml(path) if path else None,
+        pictures=lambda name: object_pictures(
+            name,
+            config.vlm.images,
+            reconstruction,
+            fit=fit,
+            frames=run.frames(capture, "prior", key),
+            mask_of=MaskReader(run.get("segment", Segmentation), run.store),
+            robot=compile_stored_robot(capture.robot, run.store) if capture.robot is not None else None,
+        ),
+        chat=_chat(config.vlm) if config.kind == "vlm" else None,
+        on_progress=on_progress,
+    )
+    return result, info.findings
+
+
+def _chat(config: VlmConfig) -> Chat | None:
+    """The model to ask, if one is named; its key is read here and goes nowhere but into its requests."""
+    if not config.url and not config.model:
+        return None
+    return Chat(
+        config.url,
+        config.model,
+        key=os.environ.get("GEMEL_VLM_KEY", ""),
+        timeout_s=config.timeout_s,
+        retries=config.retries,
+        backoff_s=config.backoff_s,
+    )
+
+
+def prior_config(run: Run) -> PriorConfig:
+    """Which model would be asked is part of the work only where one is asked."""
+    config = run.project.prior_config()
+    return config if config.kind == "vlm" else replace(config, vlm=VlmConfig())
+
+
+def prior_sources(run: Run) -> dict[str, str]:
+    """The table of materials, the user's own prior, and the ranges of the task that is named."""
+    files = {"materials": TABLE_FILE, "file": run.project.prior_file}
+    sources = {name: run.store.hash_files([path])[path] for name, path in files.items() if path and path.is_file()}
+    return sources | {"task": hash_json(encode(_task_ranges(run), {}))}
+
+
+def _task_ranges(run: Run) -> Mapping[str, tuple[float, float]]:
+    task = _task(run)
+    return task.parameter_ranges if task is not None else {}
+
+
+def twin_sources(run: Run) -> dict[str, str]:
+    """The task that is named."""
+    return {"task": hash_json(encode(_task(run), {}))}
+
+
+def make_draft(run: Run, key: str, on_progress: OnProgress) -> tuple[Twin, tuple[Finding, ...]]:
+    """The twin as it is believed before anything is touched: what tracks are compared with."""
+    return _assembled(run, run.get("prior", Belief), on_progress)
+
+
+def make_twin(run: Run, key: str, on_progress: OnProgress) -> tuple[Twin, tuple[Finding, ...]]:
+    """The twin with what motion taught."""
+    return _assembled(run, run.get("identify", Belief), on_progress)
+
+
+def _assembled(run: Run, belief: Belief, on_progress: OnProgress) -> tuple[Twin, tuple[Finding, ...]]:
+    capture = run.get("ingest", Capture)
+    twin, info = assemble(
+        run.get("reconstruct", Reconstruction),
+        belief,
+        run.project.settings.assemble,
+        robot=capture.robot,
+        joints=capture.joints,
+        task=_task(run),
+        blobs=run.store,
+        rng=np.random.default_rng([run.project.settings.seed, 4]),
+        on_progress=on_progress,
+    )
+    return twin, info.findings
+
+
+def make_posterior(run: Run, key: str, on_progress: OnProgress) -> tuple[Belief, tuple[Finding, ...]]:
+    """One object after the other, each with what the one before taught as its prior."""
+    capture, twin = run.get("ingest", Capture), run.get("draft", Twin)
+    tracks = run.get("track", Tracks).tracks
+    frames = run.frames(capture, "identify", key)
+    episodes = {name: frames.episode(name) for name in dict.fromkeys(track.episode for track in tracks)}
+    validation = frozenset(record.id for record in FitData.of(capture, run.get("split", Split)).validation)
+    findings: list[Finding] = []
+    names = tuple(dict.fromkeys(track.object for track in tracks))
+    for index, name in enumerate(names):
+        belief, info = identify(
+            twin,
+            [track for track in tracks if track.object == name],
+            episodes,
+            run.project.settings.identify,
+            blobs=run.store,
+            rng=np.random.default_rng([run.project.settings.seed, 6, index]),
+            validation=validation,
+        )
+        twin = replace(twin, belief=belief)
+        findings += info.findings
+        on_progress((index + 1) / len(names))
+    return twin.belief, tuple(findings)
+
+
+def _task(run: Run) -> Task | None:
+    """The task contract that the project names."""
+    name = run.project.settings.task.name
+    return get_task(name) if name else None
