@@ -50,7 +50,9 @@ def fit_eki(problem: Problem, prior: PriorMap, config: IdentifyConfig, rng: np.r
         error = sampler.ask(z, size)
         if round_number > 0 and error < _GOOD_ENOUGH:
             break
-    draws = sampler.posterior(z, max(config.draws, 1024))[: config.draws]
+    # What the emulator misses is noise too: variances grow by the square of its error, in units of the noise.
+    power = 1.0 / (1.0 + error**2)
+    draws = sampler.posterior(z, max(config.draws, 1024), power=power)[: config.draws]
     best = sampler.best_residuals()
     return Fit(
         z=draws,
@@ -104,8 +106,8 @@ class _Sampler:
         near = log_likelihood > log_likelihood.max() - 3.0 - 0.5 * z.shape[1]
         return np.concatenate([ensemble, z[near]])
 
-    def posterior(self, z: Float[np.ndarray, "n p"], count: int) -> Float[np.ndarray, "count p"]:
-        """Draws of the posterior, searched around draws of the last estimate."""
+    def posterior(self, z: Float[np.ndarray, "n p"], count: int, *, power: float = 1.0) -> Float[np.ndarray, "count p"]:
+        """Draws of the posterior under the likelihood to a power, searched around draws of the last estimate."""
         ball = self._ball(z)
         self._emulator = self._fit_emulator(ball)
         self._reweigh()
@@ -118,6 +120,7 @@ class _Sampler:
             ball.centre + coordinates @ ball.root.T,
             lambda at: -0.125 * ball.distance(at) ** 2,
             self._rng,
+            power=power,
         )
 
     def ask(self, draws: Float[np.ndarray, "n p"], count: int) -> float:
