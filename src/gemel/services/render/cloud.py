@@ -38,11 +38,11 @@ def part_of_mesh(mesh: SplatMesh, link: int, device: str) -> Part:
     binding = Binding(
         faces=torch.tensor(mesh.faces, dtype=torch.int64),
         face_from_gaussian=torch.tensor(mesh.face_from_gaussian, dtype=torch.int64),
-        barycentric=torch.as_tensor(mesh.barycentric, dtype=torch.float64),
+        barycentric=torch.tensor(mesh.barycentric, dtype=torch.float64),
         normal_scale_m=mesh.normal_scale_m,
     )
-    scale = torch.as_tensor(mesh.in_plane_scale, dtype=torch.float64)
-    means, covariances = place_plainly(torch.as_tensor(mesh.vertices, dtype=torch.float64), binding, scale)
+    scale = torch.tensor(mesh.in_plane_scale, dtype=torch.float64)
+    means, covariances = place_plainly(torch.tensor(mesh.vertices, dtype=torch.float64), binding, scale)
     return _part(link, means, covariances, mesh.opacity, mesh.sh, device)
 
 
@@ -52,12 +52,13 @@ def part_of_gaussians(gaussians: Gaussians, device: str) -> Part:
 
     axes = SO3(gaussians.rotations.astype(np.float64)).as_matrix() * gaussians.scales[:, None]
     covariances = torch.as_tensor(axes @ np.swapaxes(axes, 1, 2))
-    return _part(STILL, torch.as_tensor(gaussians.means), covariances, gaussians.opacities, gaussians.sh, device)
+    return _part(STILL, torch.tensor(gaussians.means), covariances, gaussians.opacities, gaussians.sh, device)
 
 
 def _part(link: int, means: Tensor, covariances: Tensor, opacity: np.ndarray, sh: np.ndarray, device: str) -> Part:
     def tensor(values: "Tensor | np.ndarray") -> Tensor:
-        return torch.as_tensor(values, dtype=torch.float32, device=device)
+        owned = torch.tensor(values) if isinstance(values, np.ndarray) else values  # stored arrays are read-only
+        return owned.to(device=device, dtype=torch.float32)
 
     return Part(link, tensor(means), tensor(covariances), tensor(opacity), tensor(0.5 + C0 * sh[:, 0]))
 
