@@ -25,7 +25,7 @@ from gemel.benchmarks.push.outline import compose, inverse, nearest, rotated
 from gemel.services.inference import NoiseLayout
 
 STEPS = 100
-"""Physics steps of a push; twice as many move no mean error by more than 0.05 mm."""
+"""Physics steps of a push."""
 PARAMETERS = tuple(
     Parameter(name, unit, low, high, transform, ValueSource.RANDOMISED)
     for name, unit, low, high, transform in (

@@ -62,7 +62,7 @@ def pendulum_model(pendulum: Pendulum) -> Any:
     )
     hinge = arm.add_joint(name="hinge", type=mujoco.mjtJoint.mjJNT_HINGE, axis=[0, 1, 0])
     hinge.frictionloss, hinge.armature = 1e-3, 1e-3
-    # With MuJoCo's default a pendulum that friction holds would creep by a degree in two seconds.
+    # By its formula, MuJoCo's default lets a pendulum that friction holds creep by about a degree in two seconds.
     hinge.solref_friction, hinge.solimp_friction = [2.0 * STEP_S / _SUBSTEPS, 1.0], [0.99, 0.999, 0.001, 0.5, 2.0]
     servo = spec.add_actuator(name="servo", trntype=mujoco.mjtTrn.mjTRN_JOINT, target="hinge")
     servo.gaintype, servo.biastype = mujoco.mjtGain.mjGAIN_FIXED, mujoco.mjtBias.mjBIAS_AFFINE
