@@ -20,6 +20,6 @@ def restitution(damping: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
 
 
 def damping_ratio(restitution_: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
-    """Damping ratio of contacts with these coefficients of restitution, above 0 and at most 1."""
+    """Damping ratio of contacts with these coefficients of restitution, 0 to 1; the lowest are near 0, not 0."""
     falling = restitution(_DAMPINGS)
     return np.asarray(np.exp(np.interp(-restitution_, -falling, np.log(_DAMPINGS))))

@@ -131,7 +131,7 @@ def _contacts(model: Any) -> Iterator[tuple[str, PlainParameter]]:
             # MuJoCo lifts shorter time constants to two steps without a word.
             "solref_time": (Bounds("s", 2.0 * step_s), "pair_solref", (0,)),
             "solref_damping": (Bounds("", 0.0, is_low_allowed=False), "pair_solref", (1,)),
-            "restitution": (Bounds("", 0.0, 1.0, is_low_allowed=False), "pair_solref", (1,)),
+            "restitution": (Bounds("", 0.0, 1.0), "pair_solref", (1,)),
         }
         if dimension < 4:
             del kinds["torsional"]
