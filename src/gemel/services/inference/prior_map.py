@@ -71,7 +71,8 @@ class PriorMap:
         columns = [
             _scale(p)[1](np.interp(scores[:, i], self.knots_z, self.knots[i])) for i, p in enumerate(self.parameters)
         ]
-        return np.stack(columns, axis=1)
+        # Rounding, and the slack that keeps knots apart, may step over a bound by a billionth.
+        return np.clip(np.stack(columns, axis=1), [p.low for p in self.parameters], [p.high for p in self.parameters])
 
     def to_normal(self, values: Float[np.ndarray, "n parameter"]) -> Float[np.ndarray, "n parameter"]:
         """Coordinates of parameter values; the inverse of `to_parameters` inside the bounds."""

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float
 
+from gemel.errors import ConfigError
 from gemel.services.inference.kalman import tempering_step
 
 _SMALLEST_STEP = 0.002
@@ -41,7 +42,7 @@ def tempered_draws(
         weights = np.exp(-step * (misfits - misfits.min()))
         chosen = _systematic(weights / weights.sum(), rng)
         z, end, begin = z[chosen], end[chosen], begin[chosen]
-        root = np.linalg.cholesky(np.cov(z.T).reshape(z.shape[1], -1) + 1e-12 * np.eye(z.shape[1]))
+        root = _root(z)
         for _ in range(moves if reached < 1.0 else 4 * moves):
             proposed = z + size * rng.standard_normal(z.shape) @ root.T
             new_end, new_begin = target(proposed), log_start(proposed)
@@ -51,6 +52,17 @@ def tempered_draws(
             end, begin = np.where(accepted, new_end, end), np.where(accepted, new_begin, begin)
             size *= float(np.exp(accepted.mean() - 0.3))
     return z
+
+
+def _root(z: Float[np.ndarray, "n p"]) -> Float[np.ndarray, "p p"]:
+    """Square root of the draws' covariance."""
+    try:
+        return np.linalg.cholesky(np.cov(z.T).reshape(z.shape[1], -1) + 1e-12 * np.eye(z.shape[1]))
+    except np.linalg.LinAlgError:
+        raise ConfigError(
+            "The simulations near the data are too wild to infer anything from: they scatter beyond all numbers.",
+            remedy="narrow the prior to values that the simulator can take, or leave a parameter out",
+        ) from None
 
 
 def _systematic(weights: Float[np.ndarray, " n"], rng: np.random.Generator) -> np.ndarray:

@@ -23,6 +23,8 @@ class AssembleConfig:
     """Of objects whose mass the belief does not say [kg/m³]."""
     settle_s: float = 5.0
     """How long objects are watched lying on the table before the twin is accepted [s]."""
+    has_bounce: bool = False
+    """Whether contacts spring back with the believed restitution. For what is tossed; what is pushed would tremble."""
     is_gate_strict: bool = True
     """Whether errors that the gate finds stop the stage; if not, they are only reported."""
 

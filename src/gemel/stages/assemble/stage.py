@@ -87,7 +87,7 @@ def assemble(
         table_height_m=table_height_m,
         joints=tuple(_model_joint(joint) for joint in joints) if robot is not None else (),
     )
-    twin, left_out = _without_unknown(twin, blobs)
+    twin, left_out = _with_known(twin, blobs, has_bounce=config.has_bounce)
     findings += left_out
     findings += judge(twin, blobs, settle_s=config.settle_s, density_kg_m3=config.density_kg_m3)
     if config.is_gate_strict:
@@ -142,19 +142,24 @@ def uniform_inertia(mesh: SplatMesh, density: float) -> Inertia:
     return Inertia.from_mesh(*hull_mesh(mesh.vertices), density)
 
 
-def _without_unknown(twin: Twin, blobs: Blobs) -> tuple[Twin, tuple[Finding, ...]]:
-    """The twin without belief in sizes, which its shapes tell, and in contacts that its scene lacks."""
+def _with_known(twin: Twin, blobs: Blobs, *, has_bounce: bool) -> tuple[Twin, tuple[Finding, ...]]:
+    """The twin without belief in sizes, which its shapes tell, in contacts that its scene lacks, and in bounce."""
     try:
         parameters = ParameterMap(compile_twin(twin, blobs, draw={}).model)
     except GemelError:
         return twin, ()  # the gate says what is wrong
-    unknown = [name for name in twin.belief.names if not parameters.has(name) and _is_about_others(name)]
+    unknown = [
+        name
+        for name in twin.belief.names
+        if (not parameters.has(name) and _is_about_others(name)) or (not has_bounce and name.endswith("/restitution"))
+    ]
     if not unknown:
         return twin, ()
     kept = twin.belief.only([name for name in twin.belief.names if name not in unknown])
     finding = Finding(
-        "not-in-scene", Severity.NOTE, f"Nothing in the scene has {', '.join(unknown)}: left out of the twin.",
-        "name contacts by objects, `table` and the robot's links (docs/sim.md), if they should count",
+        "not-in-scene", Severity.NOTE, f"Left out of the twin: {', '.join(unknown)}.",
+        "contacts go by objects, `table` and the robot's links (docs/sim.md); `has_bounce = true` under [assemble] "
+        "keeps restitution, for tossed objects",
     )  # fmt: skip
     return replace(twin, belief=kept), (finding,)
 
