@@ -44,6 +44,10 @@ class Run:
             from gemel.commands.show_belief import print_prior
 
             print_prior(project.store_folder, addresses["prior"])
+        if any(result.name == "identify" and not result.is_cached for result in results):
+            from gemel.commands.show_belief import print_posterior
+
+            print_posterior(project.store_folder, addresses["prior"], addresses["identify"])
         console().print(f"Artifacts are in {project.store_folder}. Next: gemel audit {self.folder}")
         return 0
 

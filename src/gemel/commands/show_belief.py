@@ -29,6 +29,24 @@ def print_prior(store_folder: Path, address: str) -> None:
     ])  # fmt: skip
 
 
+def print_posterior(store_folder: Path, prior_address: str, address: str) -> None:
+    """What motion taught, beside what was believed before."""
+    store = Store.open(store_folder)
+    try:
+        before, after = store.get(prior_address, Belief), store.get(address, Belief)
+    finally:
+        store.close()
+    ranges = {name: weighted_quantiles(before.samples[:, i], before.weights) for i, name in enumerate(before.names)}
+    columns = ("parameter", "median", "90 % interval", "before", "unit", "source", "episodes")
+    print_table("Posterior: what motion taught", columns, [
+        (parameter.name, f"{median:.3g}", f"{low:.3g} to {high:.3g}",
+         f"{ranges[parameter.name][0]:.3g} to {ranges[parameter.name][2]:.3g}" if parameter.name in ranges else "",
+         parameter.unit, parameter.source.value, ", ".join(parameter.episodes))
+        for parameter, column in zip(after.parameters, after.samples.T, strict=True)
+        for low, median, high in [weighted_quantiles(column, after.weights)]
+    ])  # fmt: skip
+
+
 def weighted_quantiles(values: Float[np.ndarray, " n"], weights: Float[np.ndarray, " n"]) -> tuple[float, float, float]:
     """The 5 %, 50 % and 95 % points of weighted samples."""
     order = np.argsort(values)

@@ -31,9 +31,10 @@ class Push:
     def words(self) -> str:
         """As one would tell a person."""
         x, y = (1e2 * value for value in self.start)
+        towards_deg = (np.degrees(self.direction_rad) + 180.0) % 360.0 - 180.0
         return (
             f"start {x:+.1f} cm along x, {y:+.1f} cm along y of the object; push {1e2 * self.length_m:.0f} cm towards "
-            f"{np.degrees(self.direction_rad):+.0f} degrees at {1e2 * self.speed_m_s:.0f} cm/s"
+            f"{towards_deg:+.0f} degrees at {1e2 * self.speed_m_s:.0f} cm/s"
         )
 
 
