@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gemel.artifacts.capture import Capture
 from gemel.artifacts.episode import Frames
@@ -17,6 +17,10 @@ from gemel.services.formats.mask_tracks import MaskReader
 from gemel.services.formats.robot_model import compile_stored_robot
 from gemel.worlds.imperfections import Imperfections
 from gemel.worlds.truth import Truth, read_truth, truth_folder
+
+if TYPE_CHECKING:
+    from gemel.project import Project
+    from gemel.running import Run, StageResult
 
 OBJECTS = ("t-block", "hammer", "cube", "mug", "ring", "bracket")
 
@@ -41,9 +45,21 @@ class Scan:
 
 def record_scans(scans: Sequence[Scan], folder: Path, *, workers: int = 0) -> None:
     """Record those that are not there yet, side by side, one core each; `workers` 0 means all cores."""
-    missing = [(scan, str(folder)) for scan in scans if not (truth_folder(folder / scan.name) / "truth.json").exists()]
+    missing = [(scan, str(folder)) for scan in scans if not is_recorded(folder / scan.name)]
     if missing:
         LocalEngine().map(_record, missing, workers=workers)
+
+
+def is_recorded(target: Path) -> bool:
+    """Whether a recording is there, whole: its truth is sealed last."""
+    return (truth_folder(target) / "truth.json").exists()
+
+
+def cleared(target: Path) -> Path:
+    """The folder of a recording, without what a broken attempt left there."""
+    for left_over in (target, truth_folder(target)):
+        shutil.rmtree(left_over, ignore_errors=True)
+    return target
 
 
 def _record(job: tuple[Scan, str]) -> None:
@@ -51,9 +67,7 @@ def _record(job: tuple[Scan, str]) -> None:
     from gemel.worlds.scenario import WorldConfig
 
     scan, folder = job
-    target = Path(folder) / scan.name
-    for left_over in (target, truth_folder(target)):
-        shutil.rmtree(left_over, ignore_errors=True)
+    target = cleared(Path(folder) / scan.name)
     config = WorldConfig(
         "scan", seed=scan.seed, object=scan.object, size=scan.size, plain_table=scan.has_plain_table,
         imperfections=Imperfections() if scan.has_sensor else _without_sensor(),
@@ -82,30 +96,37 @@ class Taken:
 @contextmanager
 def taken_in(recording: Path, *, seed: int, last: str = "segment") -> Iterator[Taken]:
     """Run the first stages on a recording in a scratch project."""
-    from gemel.pipeline import run_project
     from gemel.project import CaptureSettings, Project, Settings
-    from gemel.running import Run
-    from gemel.store.store import Store
 
     with tempfile.TemporaryDirectory(prefix="gemel-bench-") as scratch:
         project = Project(Path(scratch), Settings(CaptureSettings(str(recording.resolve())), seed=seed))
-        results = run_project(project, Silent(), last=last)
-        store = Store.open(project.store_folder)
-        try:
-            run = Run(project, store, {result.name: result.address for result in results})
+        with ran(project, last) as (run, results):
             capture = run.get("ingest", Capture)
             assert capture.robot is not None
             yield Taken(
                 fit=FitData.of(capture, run.get("split", Split)),
                 frames=run.frames(capture, "reconstruct", "0" * 64),
-                masks=MaskReader(run.get("segment", Segmentation), store) if last == "segment" else None,
-                robot=compile_stored_robot(capture.robot, store),
+                masks=MaskReader(run.get("segment", Segmentation), run.store) if last == "segment" else None,
+                robot=compile_stored_robot(capture.robot, run.store),
                 robot_file=recording / "meta" / "robot.xml",
                 truth=read_truth(truth_folder(recording)),
                 segment_s=results[-1].duration_s,
             )
-        finally:
-            store.close()
+
+
+@contextmanager
+def ran(project: "Project", last: str) -> "Iterator[tuple[Run, list[StageResult]]]":
+    """A project run up to a stage, without a word; its store is open meanwhile."""
+    from gemel.pipeline import run_project
+    from gemel.running import Run
+    from gemel.store.store import Store
+
+    results = run_project(project, Silent(), last=last)
+    store = Store.open(project.store_folder)
+    try:
+        yield Run(project, store, {result.name: result.address for result in results}), results
+    finally:
+        store.close()
 
 
 def keep_to_two_cores() -> None:

@@ -3,7 +3,6 @@
 The project of each recording stays beside it, so that only what changed runs again.
 """
 
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from gemel.artifacts.episode import Frames
 from gemel.artifacts.reconstruction import Reconstruction
 from gemel.artifacts.segmentation import Segmentation
 from gemel.artifacts.split import FitData, Split
-from gemel.benchmarks.recorded import Silent
+from gemel.benchmarks.recorded import cleared, is_recorded, ran
 from gemel.services.formats.mask_tracks import MaskReader
 from gemel.services.formats.robot_model import compile_stored_robot
 from gemel.stages.split.config import SplitConfig
@@ -57,39 +56,28 @@ def record_pushes(pushes: Sequence[Pushes], folder: Path) -> None:
     from gemel.worlds.scenario import WorldConfig
 
     for one in pushes:
-        target = folder / one.name
-        if (truth_folder(target) / "truth.json").exists():
-            continue
-        for left_over in (target, truth_folder(target)):
-            shutil.rmtree(left_over, ignore_errors=True)
-        config = WorldConfig("push-t", seed=one.seed, size=one.size)
-        record_world(config, target, RecordPlan(episodes=one.episodes, seconds=one.seconds))
+        if not is_recorded(folder / one.name):
+            config = WorldConfig("push-t", seed=one.seed, size=one.size)
+            plan = RecordPlan(episodes=one.episodes, seconds=one.seconds)
+            record_world(config, cleared(folder / one.name), plan)
 
 
 @contextmanager
 def prepared(recording: Path, *, seed: int) -> Iterator[Prepared]:
     """Run the stages before track, or find what they made."""
-    from gemel.pipeline import run_project
     from gemel.project import CaptureSettings, Project, Settings
-    from gemel.running import Run
-    from gemel.store.store import Store
 
     settings = Settings(CaptureSettings(str(recording.resolve())), seed=seed, split=SplitConfig(holdout=0.0))
     project = Project(recording.with_name(recording.name + ".project"), settings)
     project.folder.mkdir(parents=True, exist_ok=True)
-    results = run_project(project, Silent(), last="reconstruct")
-    store = Store.open(project.store_folder)
-    try:
-        run = Run(project, store, {result.name: result.address for result in results})
+    with ran(project, "reconstruct") as (run, _):
         capture = run.get("ingest", Capture)
         assert capture.robot is not None
         yield Prepared(
             fit=FitData.of(capture, run.get("split", Split)),
             frames=run.frames(capture, "track", "0" * 64),
-            masks=MaskReader(run.get("segment", Segmentation), store),
+            masks=MaskReader(run.get("segment", Segmentation), run.store),
             reconstruction=run.get("reconstruct", Reconstruction),
-            robot=compile_stored_robot(capture.robot, store),
+            robot=compile_stored_robot(capture.robot, run.store),
             truth=read_truth(truth_folder(recording)),
         )
-    finally:
-        store.close()

@@ -4,11 +4,14 @@ import json
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
 
 from gemel.artifacts.belief import Belief
 from gemel.commands.screen import print_table
+from gemel.services.stats import weighted_quantiles
 from gemel.store.store import Store
+
+_SHOWN = np.array([0.05, 0.5, 0.95])
+"""Ends and middle of what the tables show."""
 
 
 def print_prior(store_folder: Path, address: str) -> None:
@@ -24,7 +27,7 @@ def print_prior(store_folder: Path, address: str) -> None:
         (parameter.name, f"{median:.3g}", f"{low:.3g} to {high:.3g}", parameter.unit,
          f"{parameter.source.value}: {said.get('origin', '?')}", said.get("said", ""))
         for parameter, column in zip(belief.parameters, belief.samples.T, strict=True)
-        for low, median, high in [weighted_quantiles(column, belief.weights)]
+        for low, median, high in [weighted_quantiles(column, belief.weights, _SHOWN)]
         for said in [record["parameters"].get(parameter.name, {})]
     ])  # fmt: skip
 
@@ -36,20 +39,14 @@ def print_posterior(store_folder: Path, prior_address: str, address: str) -> Non
         before, after = store.get(prior_address, Belief), store.get(address, Belief)
     finally:
         store.close()
-    ranges = {name: weighted_quantiles(before.samples[:, i], before.weights) for i, name in enumerate(before.names)}
+    ranges = {
+        name: weighted_quantiles(before.samples[:, i], before.weights, _SHOWN) for i, name in enumerate(before.names)
+    }
     columns = ("parameter", "median", "90 % interval", "before", "unit", "source", "episodes")
     print_table("Posterior: what motion taught", columns, [
         (parameter.name, f"{median:.3g}", f"{low:.3g} to {high:.3g}",
          f"{ranges[parameter.name][0]:.3g} to {ranges[parameter.name][2]:.3g}" if parameter.name in ranges else "",
          parameter.unit, parameter.source.value, ", ".join(parameter.episodes))
         for parameter, column in zip(after.parameters, after.samples.T, strict=True)
-        for low, median, high in [weighted_quantiles(column, after.weights)]
+        for low, median, high in [weighted_quantiles(column, after.weights, _SHOWN)]
     ])  # fmt: skip
-
-
-def weighted_quantiles(values: Float[np.ndarray, " n"], weights: Float[np.ndarray, " n"]) -> tuple[float, float, float]:
-    """The 5 %, 50 % and 95 % points of weighted samples."""
-    order = np.argsort(values)
-    reached = np.cumsum(weights[order]) - 0.5 * weights[order]
-    low, median, high = np.interp([0.05, 0.5, 0.95], reached, values[order])
-    return float(low), float(median), float(high)

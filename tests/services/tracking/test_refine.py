@@ -10,7 +10,7 @@ pytest.importorskip("scipy")
 from gemel.geometry import SE3
 from gemel.services.tracking.detect import detect, likely_object
 from gemel.services.tracking.evidence import Evidence, about_world, moved
-from gemel.services.tracking.refine import RefineConfig, look, refine
+from gemel.services.tracking.refine import RefineConfig, Sight, look, refine
 from gemel.services.tracking.resting import Resting
 from services.tracking import made_views as made
 
@@ -74,7 +74,7 @@ def test_evidence_pulls_back_along_every_axis():
 
     def wanted(step: np.ndarray) -> np.ndarray:
         T = moved(true, step)
-        evidence, _ = look(made.TRACKED, scene, T, np.zeros(6), FAST, 0.0, renderer=made.RENDERER, resting=None)
+        evidence, _ = look(Sight(made.TRACKED, scene, np.zeros(6), FAST, made.RENDERER, None), T, 0.0)
         H = np.sum([e.information for e in evidence], axis=0)
         return np.linalg.solve(H, np.sum([e.gradient for e in evidence], axis=0))
 

@@ -40,10 +40,10 @@ def _one(mesh: SplatMesh | None = None, pose: SE3 | None = None) -> Reconstructi
 
 
 def _assembled(
-    seen: Reconstruction, store: Store, given: Belief | None = None, **settings: object
+    seen: Reconstruction, store: Store, given: Belief | None = None, /, **settings: object
 ) -> tuple[Twin, Mapping[str, Finding]]:
     config = AssembleConfig(is_gate_strict=False, **settings)  # type: ignore[arg-type]
-    twin, info = assemble(seen, given, config, robot=None, joints=(), task=None, blobs=store, rng=RNG(0))
+    twin, info = assemble(seen, given or belief({}), config, robot=None, joints=(), task=None, blobs=store, rng=RNG(0))
     return twin, {finding.code: finding for finding in info.findings}
 
 
@@ -66,7 +66,9 @@ def test_reconstructed_noise_does_not_rock(store: Store) -> None:
     seen = reconstruction(
         {"t_block": splat_mesh(rough, model.faces)}, {"t_block": at(0.4, 0.0, 0.0215, 0.3)}
     )  # fmt: skip
-    twin, found = _assembled(seen, store)
+    masses, frictions = np.geomspace(0.04, 1.0, 8), np.linspace(0.1, 1.0, 8)
+    given = belief({"object/t_block/mass": tuple(masses), "contact/t_block-table/friction": tuple(frictions)})
+    twin, found = _assembled(seen, store, given)
     assert "does-not-rest" not in found
     assert twin.initial_poses["t_block"].translation[2] < 0.0215
     assert twin.collider_gaps_m["t_block"] < 0.003
@@ -89,7 +91,7 @@ def test_robot_joints_and_task_go_into_the_twin(store: Store) -> None:
     )
     twin, info = assemble(
         seen,
-        None,
+        belief({}),
         AssembleConfig(),
         robot=robot,
         joints=(*signals, finger),
@@ -103,16 +105,23 @@ def test_robot_joints_and_task_go_into_the_twin(store: Store) -> None:
 
 
 def test_any_belief_is_taken(store: Store) -> None:
-    """A belief that is given is the twin's belief; one that is not is broad and knows nothing but volumes."""
+    """A belief of what the scene has is the twin's belief."""
     given = belief({"object/box/mass": (0.1, 0.2)})
     twin, _ = _assembled(_one(), store, given)
     assert twin.belief is given
-    plain, _ = _assembled(_one(), store)
-    masses = plain.belief.samples[:, plain.belief.names.index("object/box/mass")]
-    volume_m3 = float(np.prod(SIZE))
-    assert masses.min() > 150.0 * volume_m3
-    assert masses.max() < 3000.0 * volume_m3
-    assert masses.max() / masses.min() > 10.0
+
+
+def test_bounce_is_left_out_unless_wanted(store: Store) -> None:
+    """Restitution goes into the twin of what is tossed; contacts and sizes that no scene has never do."""
+    given = belief({
+        "object/box/mass": (0.1, 0.2), "contact/box-table/restitution": (0.3, 0.5),
+        "contact/box-glove/friction": (0.5, 0.6), "object/box/size_x": (0.1, 0.1),
+    })  # fmt: skip
+    still, found = _assembled(_one(), store, given)
+    assert still.belief.names == ("object/box/mass",)
+    assert "contact/box-glove/friction" in found["not-in-scene"].message
+    tossed, _ = _assembled(_one(), store, given, has_bounce=True)
+    assert tossed.belief.names == ("object/box/mass", "contact/box-table/restitution")
 
 
 def test_nothing_to_assemble(store: Store) -> None:

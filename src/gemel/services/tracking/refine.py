@@ -39,6 +39,26 @@ class RefineConfig:
 
 
 @dataclass(frozen=True, eq=False)
+class Sight:
+    """What one frame's search looks at, and how."""
+
+    tracked: TrackedObject
+    views: Sequence[View]
+    velocity: Float[np.ndarray, "6"]
+    """Of the object, to tell where it was at each view's own time."""
+    config: RefineConfig
+    renderer: Renderer
+    resting: Resting | None
+    """Pulls softly towards the table, if given."""
+
+    def prior(self, T_world_object: Float[np.ndarray, "4 4"]) -> tuple[np.ndarray, np.ndarray]:
+        """Information (6, 6) and gradient (6,) of what is known besides the views."""
+        if self.resting is None:
+            return np.zeros((6, 6)), np.zeros(6)
+        return self.resting.prior(T_world_object)
+
+
+@dataclass(frozen=True, eq=False)
 class FramePose:
     """An object's pose in one frame, and how well the images support it."""
 
@@ -87,9 +107,10 @@ def refine(
     resting: Resting | None = None,
 ) -> FramePose:
     """The pose near `T_start` that explains all views best; `resting` pulls softly towards the table."""
+    sight = Sight(tracked, views, np.asarray(velocity, dtype=np.float64), config, renderer, resting)
     T = np.array(T_start, dtype=np.float64)
     for blur_px in config.blurs_px:
-        evidence, prior = look(tracked, views, T, velocity, config, blur_px, renderer=renderer, resting=resting)
+        evidence, prior = look(sight, T, blur_px)
         step = _step(evidence, prior)
         T = moved(T, step)
         length_m = np.linalg.norm(step[:3]) + tracked.radius_m * np.linalg.norm(step[3:])
@@ -98,51 +119,36 @@ def refine(
     if config.splat_steps:
         from gemel.services.tracking.splat_descent import descend
 
-        T = descend(tracked, views, T, velocity, config, renderer=renderer, resting=resting)
-        evidence, prior = look(tracked, views, T, velocity, config, blur_px, renderer=renderer, resting=resting)
+        T = descend(sight, T)
+        evidence, prior = look(sight, T, blur_px)
     else:  # the evidence is linear: no need to look again after the last small step
         evidence = tuple(replace(e, gradient=e.gradient - e.information @ step) for e in evidence)
         prior = (prior[0], prior[1] - prior[0] @ step)
-    return FramePose(T, np.asarray(velocity, dtype=np.float64), evidence, prior)
+    return FramePose(T, sight.velocity, evidence, prior)
 
 
 def look(
-    tracked: TrackedObject,
-    views: Sequence[View],
-    T_world_object: Float[np.ndarray, "4 4"],
-    velocity: Float[np.ndarray, "6"],
-    config: RefineConfig,
-    blur_px: float,
-    *,
-    renderer: Renderer,
-    resting: Resting | None,
+    sight: Sight, T_world_object: Float[np.ndarray, "4 4"], blur_px: float
 ) -> tuple[tuple[Evidence, ...], tuple[np.ndarray, np.ndarray]]:
     """What each view says about a pose, and the prior."""
-    prior = (np.zeros((6, 6)), np.zeros(6)) if resting is None else resting.prior(T_world_object)
     evidence = tuple(
-        Evidence.none() if seen is None else weigh(view, seen, T, blur_px=blur_px, errors=config.errors)
-        for view, (seen, T) in zip(
-            views, expected_views(tracked, views, T_world_object, velocity, renderer=renderer), strict=True
-        )
+        Evidence.none() if seen is None else weigh(view, seen, T, blur_px=blur_px, errors=sight.config.errors)
+        for view, (seen, T) in zip(sight.views, expected_views(sight, T_world_object), strict=True)
     )
-    return evidence, prior
+    return evidence, sight.prior(T_world_object)
 
 
 def expected_views(
-    tracked: TrackedObject,
-    views: Sequence[View],
-    T_world_object: Float[np.ndarray, "4 4"],
-    velocity: Float[np.ndarray, "6"],
-    *,
-    renderer: Renderer,
+    sight: Sight, T_world_object: Float[np.ndarray, "4 4"]
 ) -> list[tuple[Expected | None, Float[np.ndarray, "4 4"]]]:
     """What each view should show, and the object's pose at the view's own time."""
-    Ts_world_object = [moved(T_world_object, view.delay_s * np.asarray(velocity)) for view in views]
-    drawings = tracked.draw(
+    views = sight.views
+    Ts_world_object = [moved(T_world_object, view.delay_s * sight.velocity) for view in views]
+    drawings = sight.tracked.draw(
         np.stack([view.T_camera_world @ T for view, T in zip(views, Ts_world_object, strict=True)]),
         np.stack([view.intrinsics for view in views]),
         [view.shape for view in views],
-        renderer=renderer,
+        renderer=sight.renderer,
     )
     return [(expect(view, drawing), T) for view, drawing, T in zip(views, drawings, Ts_world_object, strict=True)]
 

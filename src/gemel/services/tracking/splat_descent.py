@@ -5,7 +5,6 @@ hides behind what are right. The light of the start is kept as a factor and a su
 This file's whole point is torch, so it imports torch at module level.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,12 +13,9 @@ from jaxtyping import Float
 from torch import Tensor  # noqa: TID253
 
 from gemel.services.kinematics.forward import exp_se3, rigid
-from gemel.services.render.renderer import Renderer
 from gemel.services.tracking.evidence import moved
 from gemel.services.tracking.expected import Light
-from gemel.services.tracking.refine import RefineConfig, expected_views
-from gemel.services.tracking.resting import Resting
-from gemel.services.tracking.tracked_object import TrackedObject
+from gemel.services.tracking.refine import Sight, expected_views
 from gemel.services.tracking.view import View
 
 _STEP = (4e-4, 4e-4, 4e-4, 2e-3, 2e-3, 2e-3)
@@ -54,36 +50,27 @@ class _Target:
         return 0.5 * (trust * difference.square()).sum() / _NOISE**2
 
 
-def descend(
-    tracked: TrackedObject,
-    views: Sequence[View],
-    T_world_object: Float[np.ndarray, "4 4"],
-    velocity: Float[np.ndarray, "6"],
-    config: RefineConfig,
-    *,
-    renderer: Renderer,
-    resting: Resting | None,
-) -> Float[np.ndarray, "4 4"]:
-    """The pose after `config.splat_steps` steps of Adam from `T_world_object`."""
-    found = expected_views(tracked, views, T_world_object, velocity, renderer=renderer)
-    seen = [(view, light, T) for view, (light, T) in zip(views, found, strict=True) if light is not None]
+def descend(sight: Sight, T_world_object: Float[np.ndarray, "4 4"]) -> Float[np.ndarray, "4 4"]:
+    """The pose after `splat_steps` steps of Adam from `T_world_object`."""
+    found = expected_views(sight, T_world_object)
+    seen = [(view, light, T) for view, (light, T) in zip(sight.views, found, strict=True) if light is not None]
     if not seen:
         return np.array(T_world_object)
     targets = [_target(view, expected.light) for view, expected, _ in seen]
     Ts_camera_world = torch.tensor(np.stack([view.T_camera_world for view, _, _ in seen]))
     Ts_late = torch.tensor(np.stack([T for _, _, T in seen]))  # (c, 4, 4), each at its view's time
-    rest = None if resting is None else resting.prior(T_world_object)
+    rest, count = sight.prior(T_world_object), sight.config.splat_steps
     step = torch.zeros(6, dtype=torch.float64, requires_grad=True)
     scale = torch.tensor(_STEP, dtype=torch.float64)
     adam = torch.optim.Adam([step], lr=1.0)
-    for k in range(config.splat_steps):
-        adam.param_groups[0]["lr"] = _LAST_STEP ** (k / config.splat_steps)
+    for k in range(count):
+        adam.param_groups[0]["lr"] = _LAST_STEP ** (k / count)
         d = step * scale
         Ts = Ts_camera_world @ _moved(Ts_late, d)
         cost = _prior_cost(rest, d)
         for i, (view, _, _) in enumerate(seen):
             k_px = torch.tensor(view.intrinsics[None], dtype=torch.float32)
-            images = tracked.render(Ts[i : i + 1].float(), k_px, view.shape, renderer=renderer)
+            images = sight.tracked.render(Ts[i : i + 1].float(), k_px, view.shape, renderer=sight.renderer)
             cost = cost + targets[i].cost(images.colour[0], images.alpha[0]).double()
         adam.zero_grad(set_to_none=True)
         cost.backward()
@@ -107,8 +94,6 @@ def _moved(Ts_world_object: Tensor, d: Tensor) -> Tensor:
     return rigid(rotation, Ts_world_object[:, :3, 3] + d[:3])
 
 
-def _prior_cost(prior: tuple[np.ndarray, np.ndarray] | None, d: Tensor) -> Tensor:
-    if prior is None:
-        return torch.zeros((), dtype=torch.float64)
+def _prior_cost(prior: tuple[np.ndarray, np.ndarray], d: Tensor) -> Tensor:
     information, gradient = (torch.tensor(part) for part in prior)
     return 0.5 * d @ information @ d - gradient @ d

@@ -7,7 +7,7 @@ Inputs: a Reconstruction, any Belief, the robot's description if there is one. O
 Judged by: objects at rest stay at rest, nothing starts inside something else, inertia is physical, mass fits volume.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,7 +30,6 @@ from gemel.stages.assemble.config import AssembleConfig
 from gemel.stages.assemble.convex import convex_pieces
 from gemel.stages.assemble.gate import insist, judge
 from gemel.stages.assemble.hull import hull_mesh
-from gemel.stages.assemble.plain_belief import plain_belief
 from gemel.stages.assemble.resting import lowest, with_flat_bottom
 
 OnProgress = Callable[[float], None]
@@ -55,7 +54,7 @@ class _Solid:
 
 def assemble(
     reconstruction: Reconstruction,
-    belief: Belief | None,
+    belief: Belief,
     config: AssembleConfig,
     *,
     robot: RobotModel | None,
@@ -65,7 +64,7 @@ def assemble(
     rng: np.random.Generator,
     on_progress: OnProgress = lambda fraction: None,
 ) -> tuple[Twin, AssembleInfo]:
-    """The twin; without a belief, one that knows nothing but the volumes (`plain_belief.py`)."""
+    """The twin, with what the belief says of things that its scene has."""
     findings = list(_scene_findings(reconstruction))
     table_height_m = table_height(reconstruction)
     solids: dict[str, _Solid] = {}
@@ -73,8 +72,6 @@ def assemble(
         solids[name], noted = _solid(name, mesh, reconstruction.placements[name], table_height_m, config, blobs, rng)
         findings += noted
         on_progress((index + 1) / (len(reconstruction.objects) + 1))
-    if belief is None:
-        belief = plain_belief(_volumes(reconstruction), has_table=table_height_m is not None, rng=rng)
     twin = Twin(
         robot=robot,
         reconstruction=reconstruction,
@@ -166,10 +163,6 @@ def _with_known(twin: Twin, blobs: Blobs, *, has_bounce: bool) -> tuple[Twin, tu
 
 def _is_about_others(name: str) -> bool:
     return name.startswith("contact/") or "/size_" in name
-
-
-def _volumes(reconstruction: Reconstruction) -> Mapping[str, float]:
-    return {name: uniform_inertia(mesh, 1.0).mass_kg for name, mesh in reconstruction.objects.items()}
 
 
 def _scene_findings(reconstruction: Reconstruction) -> list[Finding]:

@@ -57,7 +57,7 @@ def identify_problem(
     info = IdentifyInfo(
         config.method, fit.rollouts, fit.diverged, fit.levels, diagnosis, fit.residuals, fit.emulation_error, notes
     )
-    return Belief(sources, samples, fit.weights), info
+    return replace(prior, parameters=sources, samples=samples, weights=fit.weights), info
 
 
 def method_of(name: str) -> Callable[[Problem, PriorMap, IdentifyConfig, np.random.Generator], Fit]:

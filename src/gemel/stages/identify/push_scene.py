@@ -1,18 +1,16 @@
 """A twin's object and a bare tip that pushes it: where candidate pushes are tried out before a robot makes them."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from gemel.artifacts.belief import Belief
 from gemel.artifacts.blob import Blobs
 from gemel.artifacts.twin import Twin
 from gemel.errors import ConfigError, choices_text
 from gemel.geometry import SE3
-from gemel.services.sim.compile import CompileConfig, compile_twin
+from gemel.services.sim.compile import CompileConfig, compile_twin, mean_draw
 from gemel.services.sim.native import SimulatorNative
 from gemel.stages.identify.problem import pose_residuals
 from gemel.stages.identify.suggest import Outcome, Push
@@ -89,7 +87,7 @@ def push_scene(twin: Twin, name: str, blobs: Blobs) -> PushScene:
         name="tip", type=mujoco.mjtGeom.mjGEOM_CYLINDER, size=[TIP_RADIUS_M, 0.065, 0.0], mass=_TIP_KG, contype=0,
         conaffinity=0,
     )  # fmt: skip
-    friction = _tool_friction(twin.belief, name)
+    friction = _tool_friction(twin, name)
     for i in range(len(twin.colliders[name])):
         spec.add_pair(
             name=f"{name}-pusher/{i}", geomname1="tip", geomname2=f"{name}/{i}", condim=3,
@@ -107,7 +105,7 @@ def outline_of(twin: Twin, name: str, blobs: Blobs) -> Float[np.ndarray, "n 2"]:
     return np.concatenate(pieces)[:, :2]
 
 
-def _tool_friction(belief: Belief, name: str) -> float:
-    means: Mapping[str, float] = dict(zip(belief.names, (belief.weights @ belief.samples).tolist(), strict=True))
-    found = [value for key, value in means.items() if key.startswith(f"contact/{name}-") and "table" not in key]
-    return found[0] if found else 0.3
+def _tool_friction(twin: Twin, name: str) -> float:
+    """Mean belief of what the object meets besides the table."""
+    contacts = (key for key in twin.belief.names if key.startswith(f"contact/{name}-") and "table" not in key)
+    return next((mean_draw(twin)[key] for key in contacts), 0.3)

@@ -5,7 +5,7 @@ there, up to what chance allows. Where it does not, all draws are moved away fro
 gap is reported as a range miss: the posterior alone would have promised too much.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -99,7 +99,7 @@ def _widened(belief: Belief, factor: float) -> Belief:
         moved = middle + factor * (scaled - middle)
         back = np.exp(moved) if parameter.transform == "log" else moved
         columns.append(np.clip(back, parameter.low, parameter.high))
-    return Belief(belief.parameters, np.stack(columns, axis=1), belief.weights)
+    return replace(belief, samples=np.stack(columns, axis=1))
 
 
 def _ranges(belief: Belief, level: float) -> tuple[ResidualRange, ...]:

@@ -7,7 +7,7 @@ from gemel.artifacts.blob import Blobs
 from gemel.artifacts.twin import Twin
 from gemel.errors import ConfigError
 from gemel.geometry import SE3
-from gemel.services.sim.compile import CompileConfig, compile_twin
+from gemel.services.sim.compile import CompileConfig, compile_twin, mean_draw
 from gemel.services.sim.native import SimulatorNative
 from gemel.stages.identify.tracked_problem import TRACK_PARAMETERS, Scene
 
@@ -19,8 +19,7 @@ def twin_scene(twin: Twin, name: str, blobs: Blobs, *, threads: int = 0) -> Scen
             f"The track is about {name!r}, but the twin's objects are {sorted(twin.colliders)}.",
             remedy="reconstruct and assemble the object first",
         )
-    values = dict(zip(twin.belief.names, (twin.belief.weights @ twin.belief.samples).tolist(), strict=True))
-    draw = {key: value for key, value in values.items() if key not in TRACK_PARAMETERS}
+    draw = {key: value for key, value in mean_draw(twin).items() if key not in TRACK_PARAMETERS}
     compiled = compile_twin(twin, blobs, draw, CompileConfig(has_force_sensors=False))
     model = compiled.model
     address = int(model.joint(name).dofadr[0])

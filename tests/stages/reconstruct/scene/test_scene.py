@@ -4,11 +4,12 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+import torch
 
 from gemel.services.render.cloud import STILL, Cloud, part_of_gaussians, part_of_mesh
 from gemel.services.render.renderer import make_renderer
+from gemel.services.render.similarity import psnr_db
 from gemel.services.render.spherical_harmonics import C0
-from gemel.stages.reconstruct.scene.colour_fit import psnr_db
 from gemel.stages.reconstruct.scene.config import SceneConfig
 from gemel.stages.reconstruct.scene.scene import Scene, SceneInfo, scene_from_views
 from gemel.stages.reconstruct.scene.table import reconstruct_table
@@ -123,7 +124,7 @@ def test_links_move_rigidly_to_poses_that_no_view_shows(angle_rad: float):
         cloud.colours, renderer=make_renderer("cpu"),
     ).numpy()  # fmt: skip
     is_judged = ~views.taken[0]  # the object was not given
-    assert psnr_db(picture[is_judged][None], truth.image[is_judged][None]) > 25.0
+    assert psnr_db(torch.tensor(picture), torch.tensor(truth.image), torch.tensor(is_judged)) > 25.0
     is_arm = np.isfinite(truth.depth) & is_judged
     assert np.abs(picture - truth.image)[is_arm].mean() < 0.08
 

@@ -85,11 +85,6 @@ def _through(colour: Tensor, gains: Tensor, offsets: Tensor, camera: int) -> Ten
     return colour if camera == 0 else gains[camera] * colour + offsets[camera]
 
 
-def psnr_db(first: Float[np.ndarray, "h w 3"], second: Float[np.ndarray, "h w 3"]) -> float:
-    """Peak signal-to-noise ratio of two whole images [dB]."""
-    return -10.0 * float(np.log10(max(float(np.mean((first - second) ** 2)), 1e-12)))
-
-
 def drawn(
     cloud: Cloud, views: SceneViews, v: int, colours: Tensor, responses: Responses, *, renderer: Renderer
 ) -> Float[np.ndarray, "h w 3"]:

@@ -146,7 +146,7 @@ def _refined(
     import torch
 
     from gemel.services.render.cloud import STILL, Cloud, part_of_gaussians, part_of_mesh
-    from gemel.stages.reconstruct.scene.colour_fit import drawn, fit_colours, psnr_db
+    from gemel.stages.reconstruct.scene.colour_fit import drawn, fit_colours
 
     device = "cuda" if renderer.name == "cuda" else "cpu"
     parts = {name: part_of_mesh(mesh, link_numbers[name], device) for name, mesh in scene.links.items()}
@@ -170,7 +170,7 @@ def _refined(
         on_progress=on_progress,
     )
     images = tuple(drawn(cloud, views, int(v), colours, responses, renderer=renderer) for v in views.withheld)
-    psnr = np.array([psnr_db(image, views.images[v]) for image, v in zip(images, views.withheld, strict=True)])
+    psnr = np.array([_psnr_db(image, views.images[v]) for image, v in zip(images, views.withheld, strict=True)])
     around = Cloud(list(parts.values()), dilation_px2=DILATION_PX2)
 
     def behind(v: int, intrinsics: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
@@ -190,3 +190,12 @@ def _refined(
         replace(scene.background, sh=sh[_BACKGROUND]) if scene.background is not None else None,
     )
     return refined, SceneInfo(views, responses, psnr, images, behind)
+
+
+def _psnr_db(drawn: Float[np.ndarray, "h w 3"], real: Float[np.ndarray, "h w 3"]) -> float:
+    """Of whole images."""
+    import torch
+
+    from gemel.services.render.similarity import psnr_db
+
+    return psnr_db(torch.tensor(drawn), torch.tensor(real), torch.ones(drawn.shape[:2]))
