@@ -25,8 +25,8 @@ from gemel.stages.reconstruct.stage import ReconstructInfo, reconstruct
 Row = dict[str, object]
 DATA = Path("out/scans")
 """Where recordings are kept between runs."""
-FULL = ReconstructConfig(is_gate_strict=False, renderer="cpu")
-"""The default on a CPU, except that what the gate finds is counted and does not stop the measurement."""
+FULL = ReconstructConfig(is_gate_strict=False)
+"""The default, except that what the gate finds is counted and does not stop the measurement."""
 VARIANTS = {
     "full": FULL,
     "proprio-only": replace(FULL, is_calibrated=False, is_refined=False),
@@ -42,16 +42,24 @@ class _Job:
     folder: str
     variants: tuple[str, ...]
     seed: int
+    backend: str = "cpu"
 
 
 def bench_reconstruct(
-    *, quick: bool, seed: int, data: Path = DATA, seeds: int = 3, workers: int = 1, variants: str = "all"
+    *,
+    quick: bool,
+    seed: int,
+    data: Path = DATA,
+    seeds: int = 3,
+    workers: int = 1,
+    variants: str = "all",
+    backend: str = "cpu",
 ) -> tuple[dict[str, float], list[Row]]:
-    """Medians over objects and seeds; `workers` captures side by side (two cores each).
+    """Medians over objects and seeds; `workers` captures side by side (two cores each, or one GPU for all).
 
     With `variants` "full" nothing is compared: only the default method, on recordings of the default size.
     """
-    jobs = _jobs(quick, seed, data, seeds)
+    jobs = [replace(job, backend=backend) for job in _jobs(quick, seed, data, seeds)]
     if variants == "full":
         jobs = [replace(job, variants=("full",)) for job in jobs if quick or job.scan.size == Scan.size]
     record_scans([job.scan for job in jobs], data)
@@ -90,7 +98,8 @@ def _measure_variant(job: _Job, variant: str, taken: Taken) -> Row:
         "sensor": scan.has_sensor, "plain_table": scan.has_plain_table, "variant": variant,
     }  # fmt: skip
     try:
-        return {**row, **measure_taken(taken, VARIANTS[variant], seed=job.seed)}
+        config = replace(VARIANTS[variant], renderer=job.backend)
+        return {**row, **measure_taken(taken, config, seed=job.seed)}
     except Exception as error:  # a capture that fails is a result, and must not take the others with it
         return {**row, "failed": f"{type(error).__name__}: {str(error)[:160]}"}
 

@@ -39,7 +39,7 @@ class Bench:
     withhold_every: int | None = None
     """Keep every n-th view back for testing (views)."""
     backend: str | None = None
-    """Renderer: cpu or cuda (views)."""
+    """Renderer: cpu or cuda (reconstruct, views)."""
     gaussians: int | None = None
     """Number of Gaussians (views)."""
     size: str | None = None
