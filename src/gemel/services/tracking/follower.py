@@ -66,7 +66,7 @@ class Follower:
         masks: MasksNow = dict,
         predicted: SE3 | None = None,
     ) -> FramePose | None:
-        """The pose in the next frame, or None where it is lost; the search starts where it is `predicted`, if at all."""
+        """The pose in the next frame, or None where it is lost; the search starts where it is `predicted`, if it is."""
         target, start = self.target, self._start(time_s, predicted)
         pose = None
         if start is not None:
