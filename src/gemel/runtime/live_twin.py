@@ -1,8 +1,8 @@
 """A twin that follows a running episode: what the robot's sensors say goes in, the present scene comes out.
 
 At each step the joint readings are taken over, every object is looked for in the newest images from where it should be
-(`guess.py`), and the draws of the rehearsal (`rehearsal.py`) are corrected by what was seen: so the scene moves with the
-real one, and the belief about its physics grows. Images are a little old when they arrive; what is told is the pose
+(`guess.py`), and the draws of the rehearsal (`rehearsal.py`) are corrected by what was seen: so the scene moves with
+the real one, and the belief about its physics grows. Images are a little old when they arrive; what is told is the pose
 now, carried on by the object's present velocity. Every state has a version.
 
 Owns: where things are now and what is believed now. Does not own: how a frame is searched (services/tracking), how
