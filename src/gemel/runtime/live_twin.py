@@ -25,6 +25,7 @@ from gemel.artifacts.twin import Twin
 from gemel.errors import ConfigError
 from gemel.geometry import SE3
 from gemel.runtime.guess import Guess
+from gemel.runtime.plates import Plates
 from gemel.runtime.rehearsal import JointPath, Rehearsal, RehearsalConfig, middle
 from gemel.services.kinematics.joint_log import joint_log
 from gemel.services.policy.robot import Observation
@@ -35,6 +36,7 @@ from gemel.services.tracking.follower import Follower, Target
 from gemel.services.tracking.lookout import make_lookout
 from gemel.services.tracking.refine import FramePose, RefineConfig
 from gemel.services.tracking.resting import Resting
+from gemel.services.tracking.view import View
 
 _HISTORY = 40
 """Observations that are remembered: joint readings are needed at the times of images that are late."""
@@ -94,6 +96,7 @@ class LiveTwin:
         self._lookout = make_lookout(
             seen, joints, robot=robot, renderer=renderer, has_moving_cameras=self.config.has_moving_cameras
         )
+        self._plates = Plates(self._lookout.cameras)
         self._followers = {
             name: Follower(
                 Target(TrackedObject(mesh), Resting(seen.placements[name]), RefineConfig(_BLURS_PX), renderer)
@@ -148,13 +151,13 @@ class LiveTwin:
         self._times_s = [*self._times_s[-_HISTORY:], float(observation.time_s)]
         self._readings = [*self._readings[-_HISTORY:], observation.joint_positions]
 
-    def _views(self, observation: Observation) -> list[Any]:
+    def _views(self, observation: Observation) -> list[View]:
         robot = self._lookout.robot
         path, log = self._path(), None
         if robot is not None:
             log = joint_log(robot.tree, self._joints, path.times_s, path.positions)
         images = [observation.images[camera.name] for camera in self._lookout.cameras]
-        return self._lookout.views(images, log, observation.time_s, {})
+        return [self._plates.behind(view) for view in self._lookout.views(images, log, observation.time_s, {})]
 
     def _path(self) -> JointPath:
         """Readings so far; a first one is taken to have lasted a while."""
@@ -163,7 +166,7 @@ class LiveTwin:
             return JointPath(np.array([times_s[0] - 1.0, times_s[0]]), np.repeat(readings, 2, axis=0))
         return JointPath(times_s, readings)
 
-    def _follow(self, views: list[Any], frame_s: float, now_s: float) -> set[str]:
+    def _follow(self, views: list[View], frame_s: float, now_s: float) -> set[str]:
         """Find all objects in the newest images, teach the rehearsal, carry poses on to now; those that are lost."""
         rehearsal, path = self._rehearsal, self._path()
         predicted = rehearsal.advance(path, frame_s) if rehearsal.is_laid else {}
@@ -180,6 +183,11 @@ class LiveTwin:
             for name in seen.keys() & predicted.keys():
                 rehearsal.learn(predicted[name], tracked[name], _sd(seen[name], tracked[name]), name)
             self._lay({**self._poses, **tracked}, path, frame_s)
+        if len(seen) == len(found):  # an object that is lost may be anywhere, and must not be learnt as table
+            for view in views:
+                self._plates.learn(
+                    view, [(self._followers[n].target.tracked, p.T_world_object) for n, p in seen.items()]
+                )
         for name, pose in seen.items():
             ahead = self._followers[name].velocity * (now_s - frame_s)
             self._poses[name] = SE3.from_matrix(moved(pose.T_world_object, ahead))

@@ -23,6 +23,8 @@ from gemel.services.sim.native import SimulatorNative
 
 _TICK_S = 0.02
 """Commands are passed on at this period [s]."""
+_EXPECTED_MISFIT = 3.0
+"""Half the squared error, in units of the noise, of six components that a draw explains."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,9 @@ class Rehearsal:
         gone = np.repeat([np.linalg.norm(way[:3]), np.linalg.norm(way[3:])], 3)
         noise = np.sqrt(2.0 * sd**2 + (self._config.model_error * gone) ** 2)
         misfits = 0.5 * np.sum((errors / noise) ** 2, axis=1)
+        # What not even the best draw explains is an error of the model, not news about its parameters.
+        excess = max(float(misfits.min()) / _EXPECTED_MISFIT, 1.0)
+        noise, misfits = noise * np.sqrt(excess), misfits / excess
         step = tempering_step(misfits, 1.0)
         self._z = kalman_step(self._z, errors, np.zeros(6), noise, self._rng, step=step)
         self._pass_on()
