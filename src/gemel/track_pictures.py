@@ -31,7 +31,7 @@ def track_pictures(tracks: Tracks, info: TrackInfo, reconstruction: Reconstructi
             for step, views in zip(steps, info.lab.views(records[track.episode], steps), strict=True)
             for view in views
         ]
-        pictures[f"{track.object}_episode_{track.episode}"] = sheet(cells, columns=len(info.lab.cameras))
+        pictures[f"{track.object}_episode_{track.episode}"] = sheet(cells, columns=len(info.lab.lookout.cameras))
     return pictures
 
 

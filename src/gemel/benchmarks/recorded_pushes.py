@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gemel.artifacts.capture import Capture
 from gemel.artifacts.episode import Frames
@@ -19,6 +19,9 @@ from gemel.services.formats.mask_tracks import MaskReader
 from gemel.services.formats.robot_model import compile_stored_robot
 from gemel.stages.split.config import SplitConfig
 from gemel.worlds.truth import Truth, read_truth, truth_folder
+
+if TYPE_CHECKING:
+    from gemel.project import Project
 
 
 @dataclass(frozen=True)
@@ -65,12 +68,7 @@ def record_pushes(pushes: Sequence[Pushes], folder: Path) -> None:
 @contextmanager
 def prepared(recording: Path, *, seed: int) -> Iterator[Prepared]:
     """Run the stages before track, or find what they made."""
-    from gemel.project import CaptureSettings, Project, Settings
-
-    settings = Settings(CaptureSettings(str(recording.resolve())), seed=seed, split=SplitConfig(holdout=0.0))
-    project = Project(recording.with_name(recording.name + ".project"), settings)
-    project.folder.mkdir(parents=True, exist_ok=True)
-    with ran(project, "reconstruct") as (run, _):
+    with ran(project_of(recording, seed=seed), "reconstruct") as (run, _):
         capture = run.get("ingest", Capture)
         assert capture.robot is not None
         yield Prepared(
@@ -81,3 +79,13 @@ def prepared(recording: Path, *, seed: int) -> Iterator[Prepared]:
             robot=compile_stored_robot(capture.robot, run.store),
             truth=read_truth(truth_folder(recording)),
         )
+
+
+def project_of(recording: Path, *, seed: int) -> "Project":
+    """The project beside a recording."""
+    from gemel.project import CaptureSettings, Project, Settings
+
+    settings = Settings(CaptureSettings(str(recording.resolve())), seed=seed, split=SplitConfig(holdout=0.0))
+    project = Project(recording.with_name(recording.name + ".project"), settings)
+    project.folder.mkdir(parents=True, exist_ok=True)
+    return project

@@ -47,6 +47,12 @@ def _reconstruct() -> Callable[..., Result]:
     return bench_reconstruct
 
 
+def _live() -> Callable[..., Result]:
+    from gemel.benchmarks.live import bench_live
+
+    return bench_live
+
+
 def _masks() -> Callable[..., Result]:
     from gemel.benchmarks.masks import bench_masks
 
@@ -82,6 +88,7 @@ BENCHMARKS: dict[str, Callable[[], Callable[..., Result]]] = {
     "cube-toss": _cube_toss,
     "identify": _identify,
     "ingest": _ingest,
+    "live": _live,
     "reconstruct": _reconstruct,
     "masks": _masks,
     "push": _push,

@@ -36,8 +36,8 @@ def track_error(tracks: Sequence[Track], episodes: Sequence[EpisodeTruth]) -> Tr
     given = np.concatenate([track.Ts_world_object.as_matrix() for track in tracks])
     true = np.concatenate([true_poses(t, e.times_s, e.Ts_world_object) for t, e in zip(tracks, episodes, strict=True)])
     covariances = np.concatenate([track.covariances for track in tracks])
-    left, right = _gauges(given, true)
-    error = _errors(left.as_matrix() @ given @ right.as_matrix(), true)
+    left, right = gauges(given, true)
+    error = pose_errors(left.as_matrix() @ given @ right.as_matrix(), true)
     # The world's gauge turns the axes along which errors are taken.
     R = left.rotation.as_matrix()
     sigma = []
@@ -61,13 +61,13 @@ def true_poses(track: Track, times_s: Float[np.ndarray, " t"], Ts_world_object: 
     return Ts_world_object[before].interpolate(Ts_world_object[before + 1], share).as_matrix()
 
 
-def _errors(given: Float[np.ndarray, "n 4 4"], true: Float[np.ndarray, "n 4 4"]) -> Float[np.ndarray, "n 6"]:
+def pose_errors(given: Float[np.ndarray, "n 4 4"], true: Float[np.ndarray, "n 4 4"]) -> Float[np.ndarray, "n 6"]:
     """Shift of the origin [m] and turn [rad], along the world's axes."""
     turns = (SE3.from_matrix(given).rotation @ SE3.from_matrix(true).rotation.inverse()).log()
     return np.concatenate([given[:, :3, 3] - true[:, :3, 3], turns], axis=-1)
 
 
-def _gauges(given: Float[np.ndarray, "n 4 4"], true: Float[np.ndarray, "n 4 4"]) -> tuple[SE3, SE3]:
+def gauges(given: Float[np.ndarray, "n 4 4"], true: Float[np.ndarray, "n 4 4"]) -> tuple[SE3, SE3]:
     """The motions of world and object frame by which given poses come nearest to the true ones."""
     from scipy.optimize import least_squares
 
@@ -76,7 +76,7 @@ def _gauges(given: Float[np.ndarray, "n 4 4"], true: Float[np.ndarray, "n 4 4"])
 
     def residual(x: np.ndarray) -> np.ndarray:
         moved = SE3.exp(x[:6]).as_matrix() @ given @ SE3.exp(x[6:]).as_matrix()
-        return np.asarray((_errors(moved, true) * np.repeat([1.0, 1.0 / _RAD_PER_M], 3)).ravel() / _SOFT_M)
+        return np.asarray((pose_errors(moved, true) * np.repeat([1.0, 1.0 / _RAD_PER_M], 3)).ravel() / _SOFT_M)
 
     found = least_squares(residual, start, loss="soft_l1").x
     return SE3.exp(found[:6]), SE3.exp(found[6:])

@@ -14,12 +14,13 @@ from gemel.artifacts.episode import Episode
 from gemel.artifacts.track import Track, Tracks
 from gemel.errors import ConfigError
 from gemel.geometry import SE3
+from gemel.services.tracking.follower import Target
 from gemel.services.tracking.refine import RefineConfig
 from gemel.services.tracking.resting import Resting
 from gemel.services.tracking.smoother import MotionModel, smooth
 from gemel.stages.track.config import TrackConfig
 from gemel.stages.track.findings import track_findings
-from gemel.stages.track.follow import Followed, Target, follow
+from gemel.stages.track.follow import Followed, follow
 from gemel.stages.track.mocap import mocap_tracks
 from gemel.stages.track.uncertainty import inflation, track_covariances
 from services.tracking import made_views as made

@@ -29,13 +29,14 @@ from gemel.errors import ConfigError, SourceError, choices_text
 from gemel.geometry import SE3
 from gemel.services.render.renderer import Renderer, make_renderer
 from gemel.services.render.torch_threads import one_torch_thread
+from gemel.services.tracking.follower import Target
 from gemel.services.tracking.refine import RefineConfig
 from gemel.services.tracking.resting import Resting
 from gemel.services.tracking.smoother import MotionModel, Smoothed, smooth
 from gemel.stages.track.config import TrackConfig
 from gemel.stages.track.episode_views import Lab, MaskOf, open_lab, straight_mask
 from gemel.stages.track.findings import not_found, track_findings
-from gemel.stages.track.follow import Followed, Predict, Target, follow, follow_again
+from gemel.stages.track.follow import Followed, Predict, follow, follow_again
 from gemel.stages.track.mocap import mocap_tracks
 from gemel.stages.track.uncertainty import inflation, track_covariances
 
@@ -146,7 +147,7 @@ def _followed(
     passes = 2 if config.mode == "full" else 1
 
     def masks_at(step: int) -> dict[str, np.ndarray]:
-        pairs = ((lens, mask_of(name, record.id, lens.name, step)) for lens in lab.lenses)
+        pairs = ((lens, mask_of(name, record.id, lens.name, step)) for lens in lab.lookout.lenses)
         return {lens.name: straight_mask(lens, mask) for lens, mask in pairs if mask is not None}
 
     def predicted(time_s: float) -> SE3 | None:
@@ -161,7 +162,7 @@ def _followed(
     if followed is None:
         return None
     motion = MotionModel(acceleration=config.acceleration, jitter_s=config.clock_jitter_s)
-    smoothed = smooth(times_s, followed.poses, followed.Ts_reference, lab.delays_s, motion)
+    smoothed = smooth(times_s, followed.poses, followed.Ts_reference, lab.lookout.delays_s, motion)
     if config.mode == "full":
         finer = replace(
             target, config=replace(target.config, blurs_px=(0.5, 0.0, 0.0, 0.0), splat_steps=config.splat_steps)
@@ -170,7 +171,7 @@ def _followed(
             finer, lab.views(record, steps), smoothed.Ts_world_object, smoothed.velocities, followed,
             lambda step: progress(1, step),
         )  # fmt: skip
-        smoothed = smooth(times_s, followed.poses, followed.Ts_reference, lab.delays_s, motion)
+        smoothed = smooth(times_s, followed.poses, followed.Ts_reference, lab.lookout.delays_s, motion)
     return _Job(record, name, times_s, followed, smoothed)
 
 

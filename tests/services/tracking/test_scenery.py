@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gemel.stages.track.scenery import plate
+from gemel.services.tracking.scenery import plate
 
 
 def test_a_plate_is_the_table_behind_what_moves():

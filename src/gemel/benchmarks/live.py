@@ -1,0 +1,166 @@
+"""`gemel bench live`: a live twin follows trials of push-t worlds as they happen, against the sealed truth.
+
+The twin is made from the scan of the same capture with the prior's physics; the trials' joint readings and frames are
+handed to it one by one. Errors are of the pose that it tells for *now* (images are older than that), after one rigid
+gauge per capture and one for the object's frame; beside it, a static twin leaves the object where it lay at the start.
+`lag_ms` is how long an update takes, `pose_lag_ms` by how much the told pose trails the true one: the shift in time
+under which they agree best, over the frames in which the object moves.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from gemel.artifacts.capture import Capture, EpisodeKind
+from gemel.artifacts.split import FitData, Split
+from gemel.artifacts.twin import Twin
+from gemel.benchmarks.recorded import keep_to_two_cores, ran
+from gemel.benchmarks.recorded_pushes import Pushes, project_of, record_pushes
+from gemel.benchmarks.track_error import gauges, pose_errors
+from gemel.geometry import SE3
+from gemel.runtime.live_twin import LiveState, LiveTwin
+from gemel.services.engine import LocalEngine
+from gemel.services.formats.robot_model import compile_stored_robot
+from gemel.services.policy.robot import Observation
+from gemel.services.stats import weighted_quantiles
+from gemel.worlds.truth import EpisodeTruth, Truth, read_truth, truth_folder
+
+Row = dict[str, object]
+DATA = Path("out/pushes")
+_SHIFTS_S = np.linspace(-0.2, 0.2, 81)
+_MOVING_M_PER_S = 0.005
+
+
+@dataclass(frozen=True)
+class _Job:
+    pushes: Pushes
+    folder: str
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Followed:
+    """One trial as the live twin saw it."""
+
+    states: tuple[LiveState, ...]
+    times_s: Float[np.ndarray, " t"]
+    told: Float[np.ndarray, "t 4 4"]
+    truth: EpisodeTruth
+
+
+def bench_live(
+    *, quick: bool, seed: int, data: Path = DATA, seeds: int = 4, episodes: int = 5, workers: int = 1
+) -> tuple[dict[str, float], list[Row]]:
+    """`seeds` worlds with `episodes` trials each; recordings in `data` are used again."""
+    worlds = [Pushes(100 + seed + k, episodes) for k in range(seeds)]
+    if quick:
+        worlds = [Pushes(100 + seed, 1, (96, 72), 4.0)]
+    record_pushes(worlds, data)
+    jobs = [_Job(world, str(data), seed) for world in worlds]
+    groups = [_measure(job) for job in jobs] if workers == 1 else LocalEngine().map(_measure, jobs, workers=workers)
+    rows = [row for group in groups for row in group]
+    return _figures(rows), rows
+
+
+def _measure(job: _Job) -> list[Row]:
+    keep_to_two_cores()
+    recording = Path(job.folder) / job.pushes.name
+    truth = read_truth(truth_folder(recording))
+    followed = _follow_all(recording, truth, job.seed)
+    given = np.concatenate([one.told for one in followed])
+    true = np.concatenate([_true(one.truth, one.times_s) for one in followed])
+    left, right = (pose.as_matrix() for pose in gauges(given, true))
+    return [{"world": job.pushes.seed, **_row(one, left, right, truth)} for one in followed]
+
+
+def _follow_all(recording: Path, truth: Truth, seed: int) -> list[_Followed]:
+    """Every trial of a capture, each with a live twin of its own."""
+    with ran(project_of(recording, seed=seed), "draft") as (run, _):
+        capture, twin = run.get("ingest", Capture), run.get("draft", Twin)
+        fit = FitData.of(capture, run.get("split", Split))
+        frames = run.frames(capture, "track", "0" * 64)
+        assert capture.robot is not None
+        robot = compile_stored_robot(capture.robot, run.store)
+        found = []
+        for record in (*fit.calibration, *fit.validation):
+            if record.kind is not EpisodeKind.TASK:
+                continue
+            live = LiveTwin(twin, capture.joints, robot=robot, blobs=run.store, rng=np.random.default_rng(seed))
+            episode = frames.episode(record.id)
+            states = []
+            for step, time_s in enumerate(episode.times_s):
+                images = {c.name: frames.image(record.id, c.name, step) for c in capture.cameras}
+                states.append(live.update(Observation(float(time_s), episode.joint_positions[step], images)))
+            told = np.stack([state.poses[truth.object_name].as_matrix() for state in states])
+            found.append(_Followed(tuple(states), episode.times_s, told, truth.episodes[int(record.id)]))
+    return found
+
+
+def _true(truth: EpisodeTruth, times_s: Float[np.ndarray, " t"]) -> Float[np.ndarray, "t 4 4"]:
+    """True poses at any times, by constant velocity between the recorded steps."""
+    before = np.clip(np.searchsorted(truth.times_s, times_s) - 1, 0, len(truth.times_s) - 2)
+    first, second = truth.times_s[before], truth.times_s[before + 1]
+    share = np.clip((times_s - first) / (second - first), 0.0, 1.0)
+    poses: SE3 = truth.Ts_world_object
+    return poses[before].interpolate(poses[before + 1], share).as_matrix()
+
+
+def _row(one: _Followed, left: np.ndarray, right: np.ndarray, truth: Truth) -> Row:
+    told, true = left @ one.told @ right, _true(one.truth, one.times_s)
+    still = np.repeat(told[:1], len(told), axis=0)
+    error, static = pose_errors(told, true), pose_errors(still, true)
+    row: Row = {
+        "frames": len(told),
+        "position_mm": 1e3 * float(np.linalg.norm(error[:, :3], axis=1).mean()),
+        "rotation_deg": float(np.degrees(np.linalg.norm(error[:, 3:], axis=1)).mean()),
+        "static_position_mm": 1e3 * float(np.linalg.norm(static[:, :3], axis=1).mean()),
+        "static_rotation_deg": float(np.degrees(np.linalg.norm(static[:, 3:], axis=1)).mean()),
+        "lag_ms": 1e3 * float(np.median([state.seconds for state in one.states[1:]])),
+        "pose_lag_ms": 1e3 * _pose_lag_s(told, one),
+        "lost_frames": sum(bool(state.lost) for state in one.states),
+    }
+    return {**row, **_learnt(one, truth)}
+
+
+def _pose_lag_s(told: Float[np.ndarray, "t 4 4"], one: _Followed) -> float:
+    """By how much the told positions trail the true ones."""
+    speed = np.linalg.norm(np.gradient(_true(one.truth, one.times_s)[:, :3, 3], one.times_s, axis=0), axis=1)
+    moving = speed > _MOVING_M_PER_S
+    if moving.sum() < 5:
+        return float("nan")
+    gaps = [
+        np.linalg.norm(told[moving, :3, 3] - _true(one.truth, one.times_s[moving] - shift)[:, :3, 3], axis=1).mean()
+        for shift in _SHIFTS_S
+    ]
+    return float(_SHIFTS_S[int(np.argmin(gaps))])
+
+
+def _learnt(one: _Followed, truth: Truth) -> Row:
+    """Width of the 90 % interval of the centre of mass before and after, and whether the truth is inside it."""
+    name = next((n for n in one.states[0].belief.names if n.endswith("/com_y") and n in truth.parameters), "")
+    if not name:
+        return {}
+    ends = []
+    for state in (one.states[0], one.states[-1]):
+        values = state.belief.samples[:, state.belief.names.index(name)]
+        ends.append(weighted_quantiles(values, state.belief.weights, np.array([0.05, 0.95])))
+    return {
+        "com_interval_mm_before": 1e3 * float(ends[0][1] - ends[0][0]),
+        "com_interval_mm_after": 1e3 * float(ends[1][1] - ends[1][0]),
+        "is_com_inside": bool(ends[1][0] <= truth.parameters[name] <= ends[1][1]),
+    }
+
+
+def _figures(rows: list[Row]) -> dict[str, float]:
+    keys = ("position_mm", "rotation_deg", "static_position_mm", "static_rotation_deg", "lag_ms", "pose_lag_ms")
+    figures = {key: float(np.nanmean([float(str(row[key])) for row in rows])) for key in keys}
+    figures["lost_frames"] = float(sum(int(str(row["lost_frames"])) for row in rows))
+    figures["episodes"] = float(len(rows))
+    learnt = [row for row in rows if "is_com_inside" in row]
+    if learnt:
+        for key in ("com_interval_mm_before", "com_interval_mm_after", "is_com_inside"):
+            label = "com_coverage90_after" if key == "is_com_inside" else key
+            figures[label] = float(np.mean([float(row[key]) for row in learnt]))  # type: ignore[arg-type]
+    return figures
