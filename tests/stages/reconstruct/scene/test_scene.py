@@ -4,7 +4,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-import torch
+import torch  # noqa: TID253
 
 from gemel.services.render.cloud import STILL, Cloud, part_of_gaussians, part_of_mesh
 from gemel.services.render.renderer import make_renderer
