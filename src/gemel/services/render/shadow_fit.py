@@ -2,14 +2,14 @@
 
 The logarithm of the table's brightness near the objects is a plane (wood and lamps) plus the logarithm of the light that
 the objects let through; texture is what remains, and counts less the further off it is. What lies under an object was
-never seen and was filled from its shaded rim, so it is brightened as the rim is.
+never seen, and right beside it pixels show both; these places are filled from what surrounds them.
 """
 
 from collections.abc import Mapping
 
 import numpy as np
 import torch  # noqa: TID253 - the same shading as when drawing
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor  # noqa: TID253
 
 from gemel.geometry import SE3
@@ -21,6 +21,10 @@ _FEWEST = 100
 _TEXTURE = 0.05
 """Deviations of log brightness that are taken for texture."""
 _DARKEST = 0.02
+_RIM_M = 0.012
+"""Places so near to an object are mixed up with it in the images [m]."""
+_SOURCES = 24
+"""From how many places a place is filled."""
 _LOW, _START, _HIGH = (0.0, 0.3, -2.0, -2.0), (0.5, 1.0, 0.0, 0.0), (1.6, 3.0, 2.0, 2.0)
 """Bounds and start of strength, spread and lean."""
 
@@ -78,7 +82,7 @@ def _is_near(
         distance, _, foot = caster.distances(poses[name], p_table)
         d = distance.cpu().numpy()
         near |= d < _NEAR * foot.height_m
-        under |= d < 0.0
+        under |= d < 0.5 * _RIM_M
     return near & ~under
 
 
@@ -91,9 +95,24 @@ def _without(
     colours: Tensor, is_seen: Bool[np.ndarray, " n"],
 ) -> Tensor:  # fmt: skip
     """The table's colours as they would be without any object."""
+    bright = (colours / kept_light(casters, poses, shadow, p_table).clamp(min=0.1)[:, None]).clamp(0.0, 1.0)
+    distance = torch.stack([caster.distances(poses[name], p_table)[0] for name, caster in casters.items()]).amin(dim=0)
+    is_doubtful = distance.cpu().numpy() < _RIM_M
+    source = np.flatnonzero(~is_doubtful & is_seen)
+    if not is_doubtful.any() or len(source) < _SOURCES:
+        return bright
+    return _filled(bright, p_table.cpu().numpy(), np.flatnonzero(is_doubtful), source)
+
+
+def _filled(
+    colours: Tensor, places: Float[np.ndarray, "n 2"], target: Int[np.ndarray, " t"], source: Int[np.ndarray, " s"]
+) -> Tensor:
+    """Colours of target places as those of source places, near ones more."""
     from scipy.spatial import cKDTree
 
-    kept = kept_light(casters, poses, shadow, p_table).clamp(min=0.1)
-    places, seen = p_table.cpu().numpy(), np.flatnonzero(is_seen)
-    rim = seen[cKDTree(places[seen]).query(places)[1]]
-    return (colours / kept[torch.as_tensor(rim)][:, None]).clamp(0.0, 1.0)
+    apart, near = cKDTree(places[source]).query(places[target], k=_SOURCES)
+    weight = 1.0 / np.maximum(apart, 1e-4) ** 2
+    weight = torch.as_tensor(weight / weight.sum(axis=1, keepdims=True), dtype=torch.float32, device=colours.device)
+    filled = colours.clone()
+    filled[torch.as_tensor(target)] = (weight[..., None] * colours[torch.as_tensor(source[near])]).sum(dim=1)
+    return filled

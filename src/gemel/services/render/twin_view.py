@@ -217,7 +217,7 @@ class TwinView:
         return colours
 
     def _tensor(self, values: np.ndarray) -> Tensor:
-        return torch.as_tensor(np.asarray(values), dtype=torch.float32, device=self._device)
+        return torch.tensor(np.array(values), dtype=torch.float32, device=self._device)  # stored arrays are read-only
 
     def _link(self, name: str) -> int:
         if name not in self._links:
