@@ -43,6 +43,13 @@ class SimulatorNative(Simulations):
         """A copy of the `mujoco.MjModel` with the values of one simulation."""
         return self._batch.get_model(sim)
 
+    def own_values(self) -> dict[str, np.ndarray]:
+        """Model fields that differ between simulations, derived constants included, (sim, *shape of the field)."""
+        from mujoco.batch import MODEL_FIELDS
+
+        values = {name: self._batch.expanded(name) for name in sorted(MODEL_FIELDS)}
+        return {name: rows for name, rows in values.items() if rows is not None}
+
     def _write_fields(self, fields: Mapping[str, np.ndarray], rows: Rows) -> None:
         written = self._own_fields = self._own_fields | set(fields)
         for field in written:
