@@ -18,7 +18,7 @@ from gemel.artifacts.capture import Capture, EpisodeKind
 from gemel.artifacts.split import FitData, Split
 from gemel.artifacts.task import Task
 from gemel.artifacts.twin import Twin
-from gemel.errors import ConfigError, MissingExtraError, StoreError, choices_text
+from gemel.errors import MissingExtraError, StoreError
 from gemel.project import open_project
 from gemel.running import Run
 from gemel.services.policy.playground import Playground
@@ -26,12 +26,11 @@ from gemel.services.policy.randomisation import Randomisation
 from gemel.services.policy.twin_arena import twin_arena
 from gemel.services.policy.twin_robot import TwinRobot, make_twin_robot, twin_cameras
 from gemel.services.sim.flight_recorder import FlightRecorder
-from gemel.services.sim.simulations import Simulations
+from gemel.services.sim.make import make_simulator
 from gemel.services.tasks import get_task
 from gemel.store.store import Store
 
 ID = "gemel/Twin-v0"
-BACKENDS = ("native", "warp")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,21 +89,6 @@ def make_playground(
         recorder=FlightRecorder(opened.folder / "flight"),
         seed=seed,
     )
-
-
-def make_simulator(model: Any, count: int, backend: str = "native") -> Simulations:
-    """Simulations on the processor (`native`) or on an NVIDIA GPU (`warp`)."""
-    if backend not in BACKENDS:
-        raise ConfigError(f"Simulator {choices_text(backend, BACKENDS)}", remedy="use one of the choices")
-    if backend == "native":
-        from gemel.services.sim.native import SimulatorNative
-
-        return SimulatorNative(model, count)
-    try:
-        from gemel.services.sim.warp import SimulatorWarp
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(str(error.name), extra="warp", needed_for="Simulating with warp") from None
-    return SimulatorWarp(model, count)
 
 
 def make_env(twin: str | Path, *, render_mode: str | None = None, **options: Any) -> Any:

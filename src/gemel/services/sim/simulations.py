@@ -130,9 +130,9 @@ class Simulations(ABC):
     def _advance(self, commands: Float[np.ndarray, "_ step nu"], every: int) -> Stretch:
         """Carry out what reaches the servos at each physics step; states after each `every`-th of them."""
 
-    @abstractmethod
     def _commands_at_once(self, every: int) -> int:
         """How many commands one stretch may have."""
+        return 1_000_000
 
     def _commands(self, controls: np.ndarray, every: int, is_ramp: bool) -> Iterator[np.ndarray]:
         """What reaches the servos, stretch by stretch."""

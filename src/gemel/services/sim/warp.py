@@ -6,7 +6,7 @@ and copied over, so that both back ends have the same models. This file's whole 
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import mujoco_warp as mjw  # noqa: TID253
@@ -15,15 +15,19 @@ import warp as wp  # noqa: TID253
 from jaxtyping import Float
 
 from gemel.errors import ConfigError
+from gemel.services.sim.drives import DriveSettings
 from gemel.services.sim.native import SimulatorNative
 from gemel.services.sim.simulations import Rows, Simulations, Stretch
+from gemel.services.sim.simulator import Rollout
+from gemel.services.sim.warp_drives import DrivesWarp
+from gemel.services.sim.warp_rows import write_rows
 
 wp.config.quiet = True
 _STATE = ("qpos", "qvel", "act", "ctrl", "qacc_warmstart", "time")
 _PLANE, _SPHERE = 0, 2
 """Codes of mujoco.mjtGeom."""
-_MOST_CONTACTS = 4
-"""Points at which two convex shapes touch; a sphere touches at one."""
+_ON_PLANE, _ELSEWHERE = 4, 8
+"""Points at which a shape touches a plane, or another shape, at most; a sphere touches at one."""
 
 
 class SimulatorWarp(Simulations):
@@ -53,6 +57,11 @@ class SimulatorWarp(Simulations):
             self._d: Any = mjw.make_data(
                 model, count, nconmax=contacts_per_world or contacts, njmax=constraints_per_world or rows
             )
+        self._drives: DrivesWarp = DrivesWarp(
+            DriveSettings.ideal(count, model.nu), self.timestep_s, self._device
+        )
+        self._is_ramp = False
+        self._own_rooms: set[str] = set()
         self._buffer: Any = None
         self._graph: Any = None
 
@@ -75,40 +84,45 @@ class SimulatorWarp(Simulations):
         for name, values in self._host.own_values().items():
             owner, part = (self._m.opt, name[4:]) if name.startswith("opt.") else (self._m, name)
             if part in _own_fields(type(owner)):
-                self._upload(owner, part, values)
+                self._upload(owner, part, values, rows)
 
-    def _upload(self, owner: Any, name: str, values: np.ndarray) -> None:
-        """Values (sim, ...) of a field of the model on the device; the first time it gets room of its own."""
+    def _upload(self, owner: Any, name: str, values: np.ndarray, rows: Rows) -> None:
+        """Values (sim, ...) of a field of the model to the device; the first time the field gets room of its own."""
         field = getattr(owner, name)
-        if field.shape[0] != self.count or field.strides[0] == 0:
-            field = wp.empty((self.count, *field.shape[1:]), dtype=field.dtype, device=self._device)
-            setattr(owner, name, field)
-            self._graph = None  # it was captured with the old array
-        field.assign(np.ascontiguousarray(values, dtype=np.float32).reshape(field.numpy().shape))
+        if field.shape[0] == self.count and name in self._own_rooms:
+            write_rows(field, rows, values[rows])
+            return
+        field = wp.empty((self.count, *field.shape[1:]), dtype=field.dtype, device=self._device)
+        write_rows(field, np.arange(self.count), values)
+        setattr(owner, name, field)
+        self._own_rooms.add(name)
+        self._graph = None  # it was captured with the old array
 
     def _place(self, rows: Rows, qpos: np.ndarray, qvel: np.ndarray, held: np.ndarray) -> None:
         given = {"qpos": qpos, "qvel": qvel, "ctrl": held}
         for name in _STATE:
             field = getattr(self._d, name)
-            whole = np.array(field.numpy())
-            whole[rows] = given.get(name, 0.0)
-            field.assign(whole)
+            write_rows(field, rows, given.get(name, np.zeros((len(rows), *field.shape[1:]))))
 
-    def _commands_at_once(self, every: int) -> int:
-        return 1_000_000
+    def rollout(self, controls: Float[np.ndarray, "_ t nu"], *, every: int, is_ramp: bool = False) -> Rollout:
+        """Go on from the present state with commands that last `every` physics steps each; see `Simulator`."""
+        self._is_ramp = is_ramp
+        return super().rollout(controls, every=every, is_ramp=is_ramp)
 
-    def _advance(self, commands: Float[np.ndarray, "_ step nu"], every: int) -> Stretch:
+    def _commands(self, controls: np.ndarray, every: int, is_ramp: bool) -> Iterator[np.ndarray]:
+        """Commands as they are: drives work on the device."""
+        yield controls
+
+    def _advance(self, commands: Float[np.ndarray, "_ t nu"], every: int) -> Stretch:
         """Command by command; a simulation that breaks down is put back to its last state, at rest."""
         self._prepare(every)
         found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         before = self.qpos
-        for start in range(0, commands.shape[1], every):
-            stretch = commands[:, start : start + every]
-            whole = np.broadcast_to(np.swapaxes(stretch, 0, 1), (every, self.count, self.model.nu))
-            self._buffer.assign(np.ascontiguousarray(whole, dtype=np.float32))
+        for t in range(commands.shape[1]):
+            self._drives.fill(commands[:, t], every, self._is_ramp, self._buffer)
             self._launch(every)
             qpos, qvel = self.qpos, self.qvel
-            is_broken = ~(np.isfinite(qpos).all(axis=1) & np.isfinite(qvel).all(axis=1))
+            is_broken = ~np.isfinite(qpos.sum(axis=1) + qvel.sum(axis=1))
             if is_broken.any():
                 broken = np.flatnonzero(is_broken)
                 self._is_diverged[broken] = True
@@ -153,7 +167,7 @@ def room_needed(model: Any) -> tuple[int, int]:
     contacts, rows = 0, 0
     for pair in range(model.npair):
         kinds = {int(model.geom_type[geom]) for geom in (model.pair_geom1[pair], model.pair_geom2[pair])}
-        points = 1 if _SPHERE in kinds else _MOST_CONTACTS
+        points = 1 if _SPHERE in kinds else _ON_PLANE if _PLANE in kinds else _ELSEWHERE
         contacts += points
         rows += points * int(model.pair_dim[pair])
     if not model.npair:
