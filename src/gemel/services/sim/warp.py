@@ -1,6 +1,6 @@
 """Simulations on an NVIDIA GPU: mujoco_warp, each command one launch of a captured graph.
 
-Warp also runs on the processor, slowly and after minutes of compiling, which is what parity is tested with. Numbers are
+Warp also runs on the processor, after minutes of compiling, which is what parity is tested with. Numbers are
 float32. What parameters come to in a model, derived constants included, is worked out by MuJoCo itself on the processor
 and copied over, so that both back ends have the same models. This file's whole point is warp, so it imports it.
 """
@@ -120,7 +120,7 @@ class SimulatorWarp(Simulations):
         before = self.qpos
         for t in range(commands.shape[1]):
             self._drives.fill(commands[:, t], every, self._is_ramp, self._buffer)
-            self._launch(every)
+            wp.capture_launch(self._graph)
             qpos, qvel = self.qpos, self.qvel
             is_broken = ~np.isfinite(qpos.sum(axis=1) + qvel.sum(axis=1))
             if is_broken.any():
@@ -135,11 +135,11 @@ class SimulatorWarp(Simulations):
         return qpos, qvel, sensors
 
     def _prepare(self, every: int) -> None:
-        """Room for the commands of one stretch, and its graph where the device has graphs."""
+        """Room for the commands of one stretch, and the graph of its steps."""
         if self._buffer is None or self._buffer.shape[0] != every:
             shape = (every, self.count, self.model.nu)
             self._buffer, self._graph = wp.zeros(shape, dtype=float, device=self._device), None
-        if self._graph is None and self._device.is_cuda:
+        if self._graph is None:
             with wp.ScopedDevice(self._device):
                 saved = {name: wp.clone(getattr(self._d, name)) for name in _STATE}
                 mjw.step(self._m, self._d)  # loads what cannot be loaded during a capture
@@ -148,13 +148,6 @@ class SimulatorWarp(Simulations):
                 with wp.ScopedCapture(device=self._device) as capture:
                     self._steps(every)
             self._graph = capture.graph
-
-    def _launch(self, every: int) -> None:
-        if self._graph is not None:
-            wp.capture_launch(self._graph)
-        else:
-            with wp.ScopedDevice(self._device):
-                self._steps(every)
 
     def _steps(self, every: int) -> None:
         for step in range(every):
