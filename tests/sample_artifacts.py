@@ -24,7 +24,7 @@ from gemel.artifacts.finding import Finding, Severity
 from gemel.artifacts.gaussians import Gaussians
 from gemel.artifacts.inspection import EpisodeSummary, Estimate, Inspection, StreamSummary, UnitGuess
 from gemel.artifacts.policy_card import PolicyCard
-from gemel.artifacts.reconstruction import ArticulatedObject, Reconstruction
+from gemel.artifacts.reconstruction import ArticulatedObject, ColourResponse, Reconstruction
 from gemel.artifacts.robot import RobotJoint, RobotModel
 from gemel.artifacts.segmentation import MaskTrack, Segmentation
 from gemel.artifacts.splatmesh import SplatMesh
@@ -84,11 +84,16 @@ def _gaussians() -> Gaussians:
     )  # fmt: skip
 
 
+def _response() -> ColourResponse:
+    return ColourResponse(_RNG.normal(size=(3, 3)), _RNG.normal(size=(3, 3)), _RNG.normal(size=(3, 3)))
+
+
 def _reconstruction() -> Reconstruction:
     return Reconstruction(
         {"mug": _splatmesh()}, {"mug": SE3.random(_RNG)}, {"link1": _splatmesh()}, _splatmesh(),
         {"drawer": ArticulatedObject("urdf", _BLOB)}, _gaussians(), _cameras(),
         SE3.random(_RNG, 1), np.zeros(2), np.array([0.01, np.inf]), np.zeros(2), True,
+        _response(), {"mug": _response()},
     )  # fmt: skip
 
 

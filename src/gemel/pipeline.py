@@ -13,6 +13,7 @@ from gemel.artifacts.reconstruction import Reconstruction
 from gemel.artifacts.segmentation import Segmentation
 from gemel.artifacts.split import FitData, Split
 from gemel.artifacts.track import Tracks
+from gemel.artifacts.twin import Twin
 from gemel.outputs.pictures.sheet import Picture
 from gemel.outputs.pictures.write import write_pictures
 from gemel.physics_wiring import (
@@ -39,6 +40,7 @@ from gemel.store.address import hash_json
 from gemel.store.codec import encode
 from gemel.store.seal import record_roles
 from gemel.track_pictures import track_pictures
+from gemel.twin_pictures import looks_finding, twin_pictures
 
 
 def _ingest_sources(run: Run) -> dict[str, str]:
@@ -145,6 +147,20 @@ def _make_tracks(run: Run, key: str, on_progress: OnProgress) -> tuple[Tracks, t
     return result, info.findings
 
 
+def _make_twin(run: Run, key: str, on_progress: OnProgress) -> tuple[Twin, tuple[Finding, ...]]:
+    twin, findings = make_twin(run, key, on_progress)
+    capture = run.get("ingest", Capture)
+    pictures, looks = twin_pictures(
+        twin,
+        FitData.of(capture, run.get("split", Split)),
+        run.get("track", Tracks),
+        run.frames(capture, "assemble", key),
+        run.store,
+    )
+    show(run, "twin", pictures)
+    return twin, (*findings, *([looks_finding(looks)] if looks is not None else []))
+
+
 def _generator(run: Run) -> Generator | None:
     """Who makes models of objects, if the project wants generated ones."""
     config = run.project.settings.reconstruct
@@ -189,7 +205,7 @@ STAGES = (
     Stage("identify", "gemel.stages.identify.stage", ("ingest", "split", "track", "draft"), lambda run: {},
           lambda run: run.project.settings.identify, make_posterior),
     Stage("assemble", "gemel.stages.assemble.stage", ("ingest", "reconstruct", "identify"), twin_sources,
-          lambda run: run.project.settings.assemble, make_twin),
+          lambda run: run.project.settings.assemble, _make_twin),
 )  # fmt: skip
 STAGE_NAMES = names_of(STAGES)
 

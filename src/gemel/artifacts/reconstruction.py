@@ -1,7 +1,7 @@
 """What was reconstructed from frames: shapes, looks, calibrated cameras and robot."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float
@@ -20,6 +20,21 @@ class ArticulatedObject:
     format: str
     """`mjcf` or `urdf`."""
     model: BlobRef
+
+
+@dataclass(frozen=True, eq=False)
+class ColourResponse:
+    """What each camera makes of some parts' colours: light * (gain * colour + offset), colours 0 to 1.
+
+    Rows are in the order of the reconstruction's cameras. Light is exp(level + slope_x x + slope_y y) at a pixel whose
+    direction is (x, y, 1) in the camera. Response and offset act on a Gaussian's colour as they do on a picture's.
+    """
+
+    gains: Float[np.ndarray, "camera 3"]
+    """Per channel; 1 for the camera whose colours the parts have."""
+    offsets: Float[np.ndarray, "camera 3"]
+    lights: Float[np.ndarray, "camera 3"]
+    """Level and two slopes, the mean over the camera's views; 0: lit as the parts' colours say."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,3 +62,7 @@ class Reconstruction:
     """Half the play between encoder and link [rad]: the link trails the reading by so much when it moves."""
     is_metric: bool
     """Whether lengths are metres; False when nothing in the log fixes the scale."""
+    scene_response: ColourResponse | None = None
+    """What cameras make of the colours of links, table and background; None without a scene."""
+    object_responses: Mapping[str, ColourResponse] = field(default_factory=dict)
+    """The same for each object: the arm shades objects, and each has been fitted with its own light."""

@@ -28,7 +28,7 @@ _CONTACT_S = 0.01
 
 def nominal_scene(model: ObjectModel, *, threads: int = 0) -> Scene:
     """The scene of one object."""
-    compiled = _compiled(model)
+    compiled = nominal_model(model)
     rest = SE3(SO3.identity(), np.array([0.0, 0.0, model.rest_height]))
     lead_s = {f"robot/{name}/lead": _KV / _KP for name in ("pusher_x", "pusher_y")}
     return Scene(
@@ -50,7 +50,8 @@ def _place(
     return np.concatenate([pose, commands], axis=1), qvel
 
 
-def _compiled(model: ObjectModel) -> Any:
+def nominal_model(model: ObjectModel) -> Any:
+    """The scene as a `mujoco.MjModel`."""
     import mujoco
 
     boxes = "".join(_box(f"box{i}", box) for i, box in enumerate(model.collision))

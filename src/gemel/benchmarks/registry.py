@@ -59,6 +59,12 @@ def _masks() -> Callable[..., Result]:
     return bench_masks
 
 
+def _rollout() -> Callable[..., Result]:
+    from gemel.benchmarks.rollout import bench_rollout
+
+    return bench_rollout
+
+
 def _splat() -> Callable[..., Result]:
     from gemel.benchmarks.splat import bench_splat
 
@@ -92,6 +98,7 @@ BENCHMARKS: dict[str, Callable[[], Callable[..., Result]]] = {
     "reconstruct": _reconstruct,
     "masks": _masks,
     "push": _push,
+    "rollout": _rollout,
     "servo": _servo,
     "splat": _splat,
     "track": _track,

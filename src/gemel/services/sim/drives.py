@@ -9,7 +9,7 @@ rattle the joint through its play. Last, `lead` times the target's speed is adde
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 Commands = Float[np.ndarray, "_ _ control"]
 PerControl = Float[np.ndarray, "sim control"]
@@ -40,14 +40,28 @@ class Drives:
 
     def __init__(self, settings: DriveSettings, timestep_s: float) -> None:
         self.settings, self._timestep_s = settings, timestep_s
-        self._past = self._link = np.zeros((0,))
-        self.start(np.zeros_like(settings.delay_s))
+        self._past = np.zeros((len(settings.delay_s), self._depth, settings.delay_s.shape[1]))
+        self._link = np.zeros_like(settings.delay_s)
 
-    def start(self, commands: PerControl) -> None:
-        """All drives have been holding these commands."""
-        depth = int(np.ceil(self.settings.delay_s.max(initial=0.0) / self._timestep_s)) + 1
-        self._past = np.repeat(np.asarray(commands, float)[:, None], depth, axis=1)
-        self._link = np.array(commands, dtype=float)
+    @property
+    def _depth(self) -> int:
+        """How many steps of commands are remembered."""
+        return int(np.ceil(self.settings.delay_s.max(initial=0.0) / self._timestep_s)) + 1
+
+    def start(self, commands: Float[np.ndarray, "row control"], rows: Int[np.ndarray, " row"]) -> None:
+        """Drives of some simulations have been holding these commands."""
+        self._past[rows] = commands[:, None]
+        self._link[rows] = commands
+
+    def change(self, settings: DriveSettings, rows: Int[np.ndarray, " row"]) -> None:
+        """New settings for some simulations, whose drives have been holding what they were last told."""
+        held = self.latest[rows]
+        for kind in ("delay_s", "backlash", "lead_s"):
+            getattr(self.settings, kind)[rows] = getattr(settings, kind)
+        missing = self._depth - self._past.shape[1]
+        if missing > 0:
+            self._past = np.concatenate([np.repeat(self._past[:, :1], missing, axis=1), self._past], axis=1)
+        self.start(held, rows)
 
     @property
     def latest(self) -> PerControl:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from gemel.geometry import SE3
 
@@ -47,8 +47,14 @@ class Simulator(Protocol):
         """Whether `set_parameters` takes a name, contacts from either side and restitutions included."""
         ...
 
-    def set_parameters(self, names: Sequence[str], values: Float[np.ndarray, "sim parameter"]) -> None:
-        """Give each simulation its own values; what is not named is as compiled."""
+    def set_parameters(
+        self,
+        names: Sequence[str],
+        values: Float[np.ndarray, "_ parameter"],
+        *,
+        rows: Int[np.ndarray, " row"] | None = None,
+    ) -> None:
+        """Give each simulation, or each of `rows`, its own values; what is not named is as compiled."""
         ...
 
     def reset(
@@ -57,8 +63,9 @@ class Simulator(Protocol):
         qvel: Float[np.ndarray, "_ nv"] | None = None,
         *,
         commands: Float[np.ndarray, "_ nu"] | None = None,
+        rows: Int[np.ndarray, " row"] | None = None,
     ) -> None:
-        """Put all simulations (or, with one row, all alike) at a state; drives have been holding `commands`."""
+        """Put all simulations, or those of `rows`, at states (one row: alike); drives have been holding `commands`."""
         ...
 
     def rollout(self, controls: Float[np.ndarray, "_ t nu"], *, every: int, is_ramp: bool = False) -> Rollout:

@@ -28,6 +28,7 @@ from gemel.services.render.renderer import Renderer, make_renderer
 from gemel.services.render.torch_threads import one_torch_thread
 from gemel.stages.reconstruct.calibration.calibrate import Calibration
 from gemel.stages.reconstruct.checks.plausible import look_again, look_over
+from gemel.stages.reconstruct.colours import object_response, scene_response
 from gemel.stages.reconstruct.config import ReconstructConfig
 from gemel.stages.reconstruct.fitted_object import FittedObject
 from gemel.stages.reconstruct.found import cameras_of, joint_columns
@@ -125,7 +126,8 @@ def reconstruct(
     if config.is_gate_strict:
         insist(findings)
     scene, scene_info = _scene(info, config, robot, tools, lambda part: on_progress(1.0 - _SCENE_PART * (1.0 - part)))
-    return _assembled(fit, observations, located, fitted, scene), replace(info, scene=scene_info)
+    info = replace(info, scene=scene_info)
+    return _assembled(fit, info, scene), info
 
 
 def nothing_to_reconstruct(fit: FitData) -> tuple[Reconstruction, tuple[Finding, ...]]:
@@ -252,9 +254,8 @@ def _moved(observations: Observations, located: Located, theta: np.ndarray) -> L
     return located_at(observations, located.problem, calibration, located.info)
 
 
-def _assembled(
-    fit: FitData, observations: Observations, located: Located, fitted: dict[str, FittedObject], scene: Scene
-) -> Reconstruction:
+def _assembled(fit: FitData, info: ReconstructInfo, scene: Scene) -> Reconstruction:
+    located, fitted = info.after, info.fitted
     placements = {name: _placement(item.mesh) for name, item in fitted.items()}
     meshes = {
         name: replace(item.mesh, vertices=placements[name].inverse() @ item.mesh.vertices)
@@ -264,6 +265,10 @@ def _assembled(
     bases = SE3.identity(0)
     if located.problem is not None and located.calibration is not None:
         bases = SE3.from_matrix(located.problem.rig.base_poses(located.calibration.theta))
+    cameras = cameras_of(fit.cameras, info.observations.cameras, located)
+    of_scene = None
+    if info.scene is not None:
+        of_scene = scene_response(cameras, info.scene.views.camera_names, info.scene.responses)
     return Reconstruction(
         objects=meshes,
         placements=placements,
@@ -271,12 +276,14 @@ def _assembled(
         table=scene.table,
         articulated={},
         background=scene.background,
-        cameras=cameras_of(fit.cameras, observations.cameras, located),
+        cameras=cameras,
         Ts_world_base=bases,
         joint_offsets=offsets,
         joint_offset_sigmas=sigmas,
         joint_plays=plays,
         is_metric=located.problem is not None,
+        scene_response=of_scene,
+        object_responses={name: object_response(cameras, item, of_scene) for name, item in fitted.items()},
     )
 
 

@@ -1,0 +1,142 @@
+"""Gymnasium environments of a project's twin: importing this file registers `gemel/Twin-v0`.
+
+    import gemel.envs, gymnasium
+    env = gymnasium.make("gemel/Twin-v0", twin="my-project", task="push-t")
+    envs = gymnasium.make_vec("gemel/Twin-v0", num_envs=256, twin="my-project", task="push-t")
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from gemel.artifacts.blob import Blobs
+from gemel.artifacts.capture import Capture, EpisodeKind
+from gemel.artifacts.split import FitData, Split
+from gemel.artifacts.task import Task
+from gemel.artifacts.twin import Twin
+from gemel.errors import MissingExtraError, StoreError
+from gemel.project import open_project
+from gemel.running import Run
+from gemel.services.policy.playground import Playground
+from gemel.services.policy.randomisation import Randomisation
+from gemel.services.policy.twin_arena import twin_arena
+from gemel.services.policy.twin_robot import TwinRobot, make_twin_robot, twin_cameras
+from gemel.services.sim.flight_recorder import FlightRecorder
+from gemel.services.sim.make import make_simulator
+from gemel.services.tasks import get_task
+from gemel.store.store import Store
+
+ID = "gemel/Twin-v0"
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedTwin:
+    """The newest twin of a project and what its robot needs besides."""
+
+    twin: Twin
+    blobs: Blobs
+    task: Task | None
+    home: Float[np.ndarray, " joint"] | None
+    """Median of the readings at which calibration trials start; None without any."""
+    folder: Path
+
+
+def open_twin(folder: str | Path, *, task: str | None = None) -> OpenedTwin:
+    """A project's newest twin. `task` names another task than the project's."""
+    project = open_project(Path(folder))
+    store = Store.open(project.store_folder)
+    latest = {e.body["stage"]: str(e.body["address"]) for e in store.ledger.entries("artifact")}
+    if "assemble" not in latest:
+        raise StoreError(
+            f"{folder} has no twin yet: nothing has been assembled.", remedy=f"run `gemel run {folder}` first"
+        )
+    twin = store.get(latest["assemble"], Twin)
+    named = get_task(task) if task else twin.task
+    return OpenedTwin(twin, store, named, _home(Run(project, store, latest)), Path(folder))
+
+
+def make_robot(folder: str | Path, *, task: str | None = None, cameras: Sequence[str] = (), **options: Any) -> TwinRobot:
+    """A project's twin behind the `Robot` protocol; options are those of `make_twin_robot`."""
+    opened = open_twin(folder, task=task)
+    return make_twin_robot(
+        opened.twin, opened.blobs, task=opened.task, home=opened.home, cameras=cameras,
+        flight_folder=opened.folder / "flight", **options,
+    )  # fmt: skip
+
+
+def make_playground(
+    twin: str | Path,
+    count: int,
+    *,
+    task: str | None = None,
+    cameras: Sequence[str] = (),
+    randomisation: Randomisation | None = None,
+    backend: str = "native",
+    seed: int = 0,
+) -> Playground:
+    """Simulations of a project's twin, with a flight recorder in `PROJECT/flight`."""
+    opened = open_twin(twin, task=task)
+    arena = twin_arena(opened.twin, opened.blobs, task=opened.task, home=opened.home)
+    return Playground(
+        arena,
+        make_simulator(arena.model, count, backend),
+        randomisation=randomisation,
+        cameras=twin_cameras(opened.twin, arena, cameras),
+        recorder=FlightRecorder(opened.folder / "flight"),
+        seed=seed,
+    )
+
+
+def make_env(twin: str | Path, *, render_mode: str | None = None, **options: Any) -> Any:
+    """`gymnasium.make` calls this; options are those of `make_playground`."""
+    _require_gymnasium()
+    from gemel.services.policy.twin_env import TwinEnv
+
+    return TwinEnv(make_playground(twin, 1, **options), render_mode=render_mode)
+
+
+def make_vector_env(twin: str | Path, num_envs: int = 1, **options: Any) -> Any:
+    """`gymnasium.make_vec` calls this; options are those of `make_playground`."""
+    _require_gymnasium()
+    from gemel.services.policy.twin_env import TwinVectorEnv
+
+    return TwinVectorEnv(make_playground(twin, num_envs, **options))
+
+
+def _home(run: Run) -> Float[np.ndarray, " joint"] | None:
+    """Where the robot waits: the middle of where calibration trials start."""
+    capture = run.get("ingest", Capture)
+    fit = FitData.of(capture, run.get("split", Split))
+    trials = [record.id for record in fit.calibration if record.kind is EpisodeKind.TASK]
+    if not trials or not capture.joints:
+        return None
+    frames = run.frames(capture, "environment", run.addresses["assemble"])
+    return np.asarray(np.median([frames.episode(name).joint_positions[0] for name in trials], axis=0))
+
+
+def _require_gymnasium() -> None:
+    import importlib.util
+
+    if importlib.util.find_spec("gymnasium") is None:
+        raise MissingExtraError("gymnasium", extra="gym", needed_for="The twin as an environment")
+
+
+def _register() -> None:
+    """Tell gymnasium; without it the functions above say what is missing."""
+    import importlib.util
+
+    if importlib.util.find_spec("gymnasium") is None:
+        return
+    import gymnasium
+
+    if ID not in gymnasium.registry:
+        gymnasium.register(
+            id=ID, entry_point="gemel.envs:make_env", vector_entry_point="gemel.envs:make_vector_env"
+        )
+
+
+_register()

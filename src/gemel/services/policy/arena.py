@@ -1,0 +1,172 @@
+"""A task in a compiled scene: where things start, what is measured, what counts as done; for many simulations at once.
+
+The robot reports and is commanded by its own nominal kinematics, as a real one is; the scene has the calibrated one.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from gemel.artifacts.belief import Belief
+from gemel.artifacts.task import Criterion, Task
+from gemel.errors import ConfigError
+from gemel.geometry import SE3, SO3
+from gemel.services.policy.control import Arm, Control, JointControl, TipControl
+from gemel.services.policy.outcome import wrapped
+
+Values = Float[np.ndarray, " n"]
+_PLACING_STEPS = 30
+"""Steps of inverse kinematics that bring an arm from home to its start."""
+
+
+@dataclass(frozen=True, eq=False)
+class Arena:
+    """One task in one scene."""
+
+    model: Any
+    """`mujoco.MjModel`."""
+    task: Task
+    object: str
+    """Body that the task handles."""
+    joint_names: tuple[str, ...]
+    """Measured joints, in the order of the log."""
+    readings_at: Int[np.ndarray, " joint"]
+    """Where each is in the positions."""
+    commands_at: Int[np.ndarray, " joint"]
+    """Where each is in the commands."""
+    home: Float[np.ndarray, " joint"]
+    T_world_rest: SE3
+    """A pose in which the object lies on the table."""
+    place: Callable[[Float[np.ndarray, "n joint"], SE3], Float[np.ndarray, "n nq"]]
+    """States from readings and `Ts_world_object`."""
+    arm: Arm | None = None
+    """What carries the tip, where the task speaks of one."""
+    T_object_task: SE3 = field(default_factory=SE3.identity)
+    """The task's frame of the object in the scene's."""
+    belief: Belief | None = None
+    """What physics is drawn from."""
+    fixed: Mapping[str, float] = field(default_factory=dict)
+    """Parameters that are set in every simulation, such as feed-forward of servos."""
+
+    @property
+    def every(self) -> int:
+        """Physics steps of a control period."""
+        return max(1, round(self.task.control_period_s / float(self.model.opt.timestep)))
+
+    @property
+    def action_names(self) -> tuple[str, ...]:
+        """Names of the action's elements."""
+        if self.is_tip_controlled:
+            return tuple(quantity.name for quantity in self.task.action)
+        return self.joint_names
+
+    @property
+    def is_tip_controlled(self) -> bool:
+        """Whether actions move the tip, and not the joints."""
+        return self.arm is not None and {q.name for q in self.task.action} == {"tip_x", "tip_y"}
+
+    @property
+    def action_bounds(self) -> Float[np.ndarray, "2 action"]:
+        """Smallest and largest actions."""
+        rows = [(q.low, q.high) for q in self.task.action for _ in range(q.width)]
+        return np.array(rows, dtype=np.float64).T
+
+    def control(self, count: int) -> Control:
+        """The controllers of so many robots."""
+        if self.is_tip_controlled:
+            assert self.arm is not None
+            largest = float(np.abs(self.action_bounds).max())
+            return TipControl(self.arm, count, len(self.joint_names), largest_m=largest)
+        low, high = self.action_bounds
+        if len(low) != len(self.joint_names):
+            raise ConfigError(
+                f"Task {self.task.name!r} has {len(low)} actions, {[q.name for q in self.task.action]}; the robot has "
+                f"{len(self.joint_names)} joints and no tip that they could move.",
+                remedy="use a task whose actions are joint positions or tip_x and tip_y",
+            )
+        return JointControl(low, high)
+
+    def start(self, given: Mapping[str, Values], count: int) -> tuple[np.ndarray, Float[np.ndarray, "n joint"]]:
+        """States (n, nq) and readings at the start of episodes, from values by the names of `initial_conditions`.
+
+        `joint/NAME` are readings to start from; they win over a place of the tip.
+        """
+        readings = np.repeat(self.home[None], count, axis=0)
+        for column, name in enumerate(self.joint_names):
+            readings[:, column] = given.get(f"joint/{name}", readings[:, column])
+        is_given = any(f"joint/{name}" in given for name in self.joint_names)
+        if self.arm is not None and {"tip/x", "tip/y"} <= set(given) and not is_given:
+            places = np.column_stack([given["tip/x"], given["tip/y"]])
+            for _ in range(_PLACING_STEPS):
+                readings = self.arm.reach(places, readings)
+        return self.place(readings, self._placed(given, count)), readings
+
+    def readings(self, qpos: Float[np.ndarray, "n nq"]) -> Float[np.ndarray, "n joint"]:
+        """What the encoders say."""
+        return qpos[:, self.readings_at]
+
+    def object_poses(self, qpos: Float[np.ndarray, "*n nq"]) -> SE3:
+        """`Ts_world_object` in the task's frame of the object."""
+        at = self._object_at
+        return SE3(SO3(qpos[..., at + 3 : at + 7]), qpos[..., at : at + 3]) @ self.T_object_task
+
+    def values(self, qpos: Float[np.ndarray, "n nq"]) -> dict[str, Values]:
+        """Quantities that observations, rewards and criteria speak of, as far as the task defines them."""
+        p, axis = self._task_frame_in_world(qpos)
+        found = {
+            "object/x": p[:, 0],
+            "object/y": p[:, 1],
+            "object/yaw": np.arctan2(axis[:, 1], axis[:, 0]),
+            "object/distance_from_base": np.hypot(p[:, 0], p[:, 1]),
+            "object/height_below_table": -p[:, 2],
+        }
+        goal = self.task.goal
+        if {"object/x", "object/y"} <= set(goal):
+            found["object/position_error"] = np.hypot(p[:, 0] - goal["object/x"], p[:, 1] - goal["object/y"])
+        if "object/yaw" in goal:
+            found["object/yaw_error"] = np.abs(wrapped(found["object/yaw"] - goal["object/yaw"]))
+        if self.arm is not None:
+            tips = self.arm.tips(self.readings(qpos))
+            found |= {"tip/x": tips[:, 0], "tip/y": tips[:, 1]}
+            found["tip/distance"] = np.linalg.norm(tips - p[:, :2], axis=1)
+        return found
+
+    def holds(self, criterion: Criterion, values: Mapping[str, Values], count: int) -> Bool[np.ndarray, " n"]:
+        """Where a criterion holds; nowhere if nothing measures its quantity."""
+        if criterion.quantity not in values:
+            return np.zeros(count, dtype=bool)
+        return np.asarray(values[criterion.quantity] <= criterion.bound)
+
+    @property
+    def _object_at(self) -> int:
+        body = self.model.body(self.object).id
+        return int(self.model.jnt_qposadr[self.model.body_jntadr[body]])
+
+    def _task_frame_in_world(self, qpos: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Origin (n, 3) and x axis (n, 3) of the task's frame; written out, as it is done at every step."""
+        at = self._object_at
+        w, x, y, z = qpos[:, at + 3 : at + 7].T
+        rows = (
+            (w * w + x * x - y * y - z * z, 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)),
+            (2.0 * (x * y + w * z), w * w - x * x + y * y - z * z, 2.0 * (y * z - w * x)),
+            (2.0 * (x * z - w * y), 2.0 * (y * z + w * x), w * w - x * x - y * y + z * z),
+        )
+        t, a = self.T_object_task.translation, self.T_object_task.rotation.as_matrix()[:, 0]
+        origin = [qpos[:, at + i] + r[0] * t[0] + r[1] * t[1] + r[2] * t[2] for i, r in enumerate(rows)]
+        return np.stack(origin, axis=1), np.stack([r[0] * a[0] + r[1] * a[1] + r[2] * a[2] for r in rows], axis=1)
+
+    def _placed(self, given: Mapping[str, Values], count: int) -> SE3:
+        """The object's pose, at rest, where the task's frame is asked for."""
+        T_rest_task = self.T_world_rest @ self.T_object_task
+        p, axis = T_rest_task.translation, T_rest_task.rotation.as_matrix()[:, 0]
+        yaw = np.broadcast_to(given.get("object/yaw", np.arctan2(axis[1], axis[0])), (count,))
+        turn = np.zeros((count, 3))
+        turn[:, 2] = yaw - np.arctan2(axis[1], axis[0])
+        place = np.column_stack([
+            np.broadcast_to(given.get("object/x", p[0]), (count,)), np.broadcast_to(given.get("object/y", p[1]), (count,)),
+            np.broadcast_to(given.get("object/z", p[2]), (count,)),
+        ])  # fmt: skip
+        return SE3(SO3.exp(turn) @ T_rest_task.rotation, place) @ self.T_object_task.inverse()

@@ -1,0 +1,137 @@
+"""Trials of a task in many simulations at once: resets, control periods, randomisation, and what went wrong."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from gemel.services.policy.arena import Arena, Values
+from gemel.services.policy.randomisation import Randomisation, draw_physics
+from gemel.services.policy.twin_cameras import TwinCameras
+from gemel.services.sim.flight_recorder import FlightRecorder
+from gemel.services.sim.simulations import Simulations
+
+Rows = Int[np.ndarray, " row"]
+
+
+class Playground:
+    """N simulations of an arena. Each simulation's episode starts with `reset` and goes on with `step`."""
+
+    def __init__(
+        self,
+        arena: Arena,
+        simulator: Simulations,
+        *,
+        randomisation: Randomisation | None = None,
+        cameras: TwinCameras | None = None,
+        recorder: FlightRecorder | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.arena, self.simulator, self.cameras = arena, simulator, cameras
+        self.randomisation = Randomisation() if randomisation is None else randomisation
+        self.rng = np.random.default_rng(seed)
+        self.steps = np.zeros(simulator.count, dtype=np.int64)
+        """Control periods since each simulation's reset."""
+        self.is_diverged = np.zeros(simulator.count, dtype=bool)
+        self.contact_forces: Mapping[str, Float[np.ndarray, "sim 3"]] = {}
+        """Force of A on B by contact `A-B` [N], in scenes with force sensors."""
+        self._recorder = recorder
+        self._control = arena.control(simulator.count)
+        self._names = _parameter_names(arena, simulator, self.randomisation)
+        self._parameters = np.zeros((simulator.count, len(self._names)))
+        self._held = {c: np.zeros(simulator.count, dtype=np.int64) for c in arena.task.success}
+        self.qpos = simulator.qpos
+        self.qvel = simulator.qvel
+
+    @property
+    def count(self) -> int:
+        """How many simulations there are."""
+        return self.simulator.count
+
+    def reset(self, rows: Rows, given: Mapping[str, Values] | None = None) -> None:
+        """Begin episodes: at the given values of the task's initial conditions, the rest drawn from their ranges."""
+        if not len(rows):
+            return
+        drawn = {
+            name: self.rng.uniform(low, high, len(rows))
+            for name, (low, high) in self.arena.task.initial_conditions.items()
+        }
+        qpos, readings = self.arena.start(drawn | dict(given or {}), len(rows))
+        self._draw_parameters(rows)
+        self.simulator.reset(qpos, rows=rows)
+        self._control.start(readings, rows)
+        self.steps[rows], self.is_diverged[rows] = 0, False
+        for held in self._held.values():
+            held[rows] = 0
+        self.qpos[rows], self.qvel[rows] = qpos, 0.0
+        if self.cameras is not None:
+            self.cameras.start(rows, self.qpos, self.randomisation, self.rng)
+
+    def step(self, actions: Float[np.ndarray, "sim action"]) -> None:
+        """One control period of all simulations; those that break down are flagged and recorded."""
+        commands = np.zeros((self.count, self.simulator.model.nu))
+        commands[:, self.arena.commands_at] = self._control.targets(actions, self.readings())
+        if self._recorder is not None:
+            self._recorder.note(self.qpos, self.qvel, commands)
+        rollout = self.simulator.rollout(commands[:, None], every=self.arena.every, is_ramp=True)
+        self.qpos, self.qvel = rollout.qpos[:, -1], rollout.qvel[:, -1]
+        self.contact_forces = {name: force[:, -1] for name, force in rollout.contact_forces.items()}
+        self.steps += 1
+        broken = np.flatnonzero(rollout.is_diverged & ~self.is_diverged)
+        self.is_diverged = rollout.is_diverged
+        if self.cameras is not None:
+            self.cameras.note(self.qpos)
+        if self._recorder is not None:
+            for sim in broken:
+                self._dump(int(sim))
+
+    def readings(self) -> Float[np.ndarray, "sim joint"]:
+        """What the encoders say, noise included."""
+        plain = self.arena.readings(self.qpos)
+        sigma = self.randomisation.joint_noise_rad
+        return plain + sigma * self.rng.standard_normal(plain.shape) if sigma else plain
+
+    def values(self) -> dict[str, Values]:
+        """Quantities that observations, rewards and criteria speak of."""
+        return self.arena.values(self.qpos)
+
+    def is_success(self, values: Mapping[str, Values]) -> Bool[np.ndarray, " sim"]:
+        """Where all criteria of success hold and have held as long as they must; to be asked once a step."""
+        done = np.full(self.count, bool(self._held))
+        for criterion, held in self._held.items():
+            held[:] = np.where(self.arena.holds(criterion, values, self.count), held + 1, 0)
+            done &= held > criterion.hold_s / self.arena.task.control_period_s
+        return done
+
+    def is_failure(self, values: Mapping[str, Values]) -> Bool[np.ndarray, " sim"]:
+        """Where any criterion of failure is broken, or the simulation is."""
+        failed = self.is_diverged.copy()
+        for criterion in self.arena.task.failure:
+            if criterion.quantity in values:
+                failed |= ~self.arena.holds(criterion, values, self.count)
+        return failed
+
+    def _draw_parameters(self, rows: Rows) -> None:
+        if not self._names:
+            return
+        belief, values = self.arena.belief, []
+        if self.randomisation.is_physics and belief is not None:
+            values.append(draw_physics(belief, len(rows), self.rng))
+        values.append(np.tile([*self.arena.fixed.values()], (len(rows), 1)))
+        late = len(self._names) - sum(part.shape[1] for part in values)
+        values.append(np.repeat(self.rng.uniform(0.0, self.randomisation.delay_s, (len(rows), 1)), late, axis=1))
+        self._parameters[rows] = np.concatenate(values, axis=1)
+        self.simulator.set_parameters(self._names, self._parameters[rows], rows=rows)
+
+    def _dump(self, sim: int) -> None:
+        assert self._recorder is not None
+        parameters = dict(zip(self._names, self._parameters[sim].tolist(), strict=True))
+        self._recorder.dump(sim, self.simulator.model_of(sim), every=self.arena.every, parameters=parameters)
+
+
+def _parameter_names(arena: Arena, simulator: Simulations, randomisation: Randomisation) -> Sequence[str]:
+    """What is set in each simulation: the belief's parameters, fixed ones, then delays that nothing says."""
+    believed = list(arena.belief.names) if randomisation.is_physics and arena.belief is not None else []
+    named = [*believed, *arena.fixed]
+    late = [f"robot/{name}/delay" for name in arena.joint_names] if randomisation.delay_s else []
+    return [*named, *(name for name in late if name not in named and simulator.has_parameter(name))]

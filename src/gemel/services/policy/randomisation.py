@@ -1,0 +1,60 @@
+"""What is drawn anew for every episode in a twin: physics from its belief, looks and sensors from their intervals."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from gemel.artifacts.belief import Belief
+from gemel.artifacts.camera import Camera
+from gemel.geometry import SE3
+
+
+@dataclass(frozen=True)
+class Randomisation:
+    """How much of each; `Randomisation.none()` makes every episode alike."""
+
+    is_physics: bool = True
+    """Whether each episode has its own draw of the belief, instead of all its mean."""
+    camera_sigmas: float = 1.0
+    """Camera poses and clocks are off by so many of their own standard deviations."""
+    light: float = 0.10
+    """Standard deviation of log brightness."""
+    colour: float = 0.03
+    """Standard deviation of log brightness in each channel besides."""
+    pixel_noise: float = 0.01
+    """Standard deviation of the noise of each pixel, 0 to 1."""
+    joint_noise_rad: float = 0.0005
+    """Standard deviation of joint readings [rad or m]."""
+    delay_s: float = 0.02
+    """Commands of servos whose delay is not in the belief arrive up to so much late [s]."""
+
+    @staticmethod
+    def none() -> "Randomisation":
+        """No randomisation at all."""
+        return Randomisation(False, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class CameraDraw:
+    """One camera in one episode."""
+
+    T_true_camera: SE3
+    """Where it is against where the twin believes it is, in its own frame."""
+    time_offset_s: float
+    gain: tuple[float, float, float]
+
+
+def draw_camera(camera: Camera, randomisation: Randomisation, rng: np.random.Generator) -> CameraDraw:
+    """A camera as one of those that the calibration allows."""
+    scale = randomisation.camera_sigmas
+    sigmas = np.repeat([camera.translation_sigma_m or 0.0, camera.rotation_sigma_rad or 0.0], 3)
+    offset_s = camera.time_offset_s + scale * (camera.time_offset_sigma_s or 0.0) * rng.standard_normal()
+    light = randomisation.light * rng.standard_normal() + randomisation.colour * rng.standard_normal(3)
+    red, green, blue = np.exp(light).tolist()
+    return CameraDraw(SE3.exp(scale * sigmas * rng.standard_normal(6)), float(offset_s), (red, green, blue))
+
+
+def draw_physics(belief: Belief, count: int, rng: np.random.Generator) -> Float[np.ndarray, "n parameter"]:
+    """Samples of a belief, by its weights."""
+    return belief.samples[rng.choice(len(belief.samples), size=count, p=belief.weights)]

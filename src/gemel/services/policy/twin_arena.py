@@ -1,0 +1,106 @@
+"""The arena of a twin: its scene compiled, its robot's nominal kinematics, its object in the task's frame."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from gemel.artifacts.blob import Blobs
+from gemel.artifacts.task import Task
+from gemel.artifacts.twin import Twin
+from gemel.errors import ConfigError
+from gemel.geometry import SE3
+from gemel.services.formats.robot_model import compile_stored_robot
+from gemel.services.kinematics.chain import Chain
+from gemel.services.policy.arena import Arena
+from gemel.services.policy.control import ChainArm
+from gemel.services.policy.task_frame import task_frame
+from gemel.services.sim.compile import CompileConfig, compile_twin
+from gemel.services.sim.slots import controls
+from gemel.services.tasks import get_object, object_names
+
+
+def twin_arena(
+    twin: Twin, blobs: Blobs, *, task: Task | None = None, home: Float[np.ndarray, " joint"] | None = None,
+    has_force_sensors: bool = False,
+) -> Arena:  # fmt: skip
+    """The twin's own task, or another one; `home` are readings of the robot where it waits, by default at rest."""
+    task = task or twin.task
+    if task is None:
+        raise ConfigError("The twin has no task.", remedy="name one under [task] in twin.toml, or give `task`")
+    if twin.robot is None or not any(twin.joints):
+        raise ConfigError("The twin has no robot that could act.", remedy="give the robot model under [robot]")
+    name = _object(twin, task)
+    scene = compile_twin(replace(twin, task=task), blobs, config=CompileConfig(has_force_sensors=has_force_sensors))
+    columns = [column for column, joint in enumerate(twin.joints) if joint]
+    joints = tuple(twin.joints[column] for column in columns)
+    control_of = {control.label: control.index for control in controls(scene.model)}
+    missing = [joint for joint in joints if joint not in control_of]
+    if missing:
+        raise ConfigError(
+            f"Nothing drives {', '.join(missing)}.", remedy="add position actuators to the robot model, or remove all"
+        )
+    nominal = compile_stored_robot(twin.robot, blobs)
+    rest = np.array([float(nominal.qpos0[nominal.joint(joint).qposadr[0]]) for joint in joints])
+    start = rest if home is None else np.asarray(home, dtype=np.float64)[columns]
+    mesh = twin.reconstruction.objects.get(name)
+    known = name in object_names() and mesh is not None
+    return Arena(
+        model=scene.model,
+        task=task,
+        object=name,
+        joint_names=joints,
+        readings_at=np.array([int(scene.model.joint(joint).qposadr[0]) for joint in joints]),
+        commands_at=np.array([control_of[joint] for joint in joints]),
+        home=start,
+        T_world_rest=twin.initial_poses[name],
+        place=lambda readings, poses: scene.qpos(_all_columns(readings, columns, len(twin.joints)), {name: poses}),
+        arm=_arm(nominal, joints, start) if _has_tip(task) else None,
+        T_object_task=task_frame(mesh, get_object(name)) if known and mesh is not None else SE3.identity(),
+        belief=twin.belief,
+        fixed=feed_forward(scene.model, frozenset(twin.belief.names)),
+    )
+
+
+def feed_forward(model: Any, known: frozenset[str]) -> Mapping[str, float]:
+    """Velocity feed-forward that keeps servos from trailing by kv / kp, as those of real arms do, where unknown."""
+    found = {}
+    for control in controls(model):
+        gain, damping = float(model.actuator_gainprm[control.actuator, 0]), -float(
+            model.actuator_biasprm[control.actuator, 2]
+        )  # fmt: skip
+        name = f"robot/{control.label}/lead"
+        if control.joint is not None and gain > 0.0 and damping > 0.0 and name not in known:
+            found[name] = damping / gain
+    return found
+
+
+def _object(twin: Twin, task: Task) -> str:
+    """What the task handles, as far as the twin has it."""
+    name = next((name for name in task.objects if name in twin.colliders), "")
+    if not name and len(twin.colliders) == 1:
+        return next(iter(twin.colliders))
+    if not name:
+        raise ConfigError(
+            f"Task {task.name!r} handles {list(task.objects)}; the twin's objects are {sorted(twin.colliders)}.",
+            remedy="give a task that handles one of them",
+        )
+    return name
+
+
+def _has_tip(task: Task) -> bool:
+    names = [quantity.name for quantity in (*task.action, *task.observation)]
+    return any(name.startswith(("tip_", "tip/")) for name in names)
+
+
+def _arm(nominal: Any, joints: tuple[str, ...], home: np.ndarray) -> ChainArm:
+    chain = Chain.to_tip(nominal)
+    return ChainArm(chain, np.array([chain.tree.joint(joint) for joint in joints]), home)
+
+
+def _all_columns(readings: np.ndarray, columns: list[int], count: int) -> np.ndarray:
+    whole = np.zeros((len(readings), count))
+    whole[:, columns] = readings
+    return whole

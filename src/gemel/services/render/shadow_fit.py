@@ -1,0 +1,118 @@
+"""The objects' shade, fitted to the table's colours and taken out of them.
+
+The logarithm of the table's brightness near the objects is a plane (wood and lamps) plus the logarithm of the light that
+the objects let through; texture is what remains, and counts less the further off it is. What lies under an object was
+never seen, and right beside it pixels show both; these places are filled from what surrounds them.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch  # noqa: TID253 - the same shading as when drawing
+from jaxtyping import Bool, Float, Int
+from torch import Tensor  # noqa: TID253
+
+from gemel.geometry import SE3
+from gemel.services.render.contact_shadow import ContactShadow, ShadowCaster
+
+_NEAR = 4.0
+"""Places up to so many heights from an object are looked at."""
+_FEWEST = 100
+_TEXTURE = 0.05
+"""Deviations of log brightness that are taken for texture."""
+_DARKEST = 0.02
+_RIM_M = 0.012
+"""Places so near to an object are mixed up with it in the images [m]."""
+_SOURCES = 24
+"""From how many places a place is filled."""
+_LOW, _START, _HIGH = (0.0, 0.3, -2.0, -2.0), (0.5, 1.0, 0.0, 0.0), (1.6, 3.0, 2.0, 2.0)
+"""Bounds and start of strength, spread and lean."""
+
+
+def fit_shadow(
+    casters: Mapping[str, ShadowCaster],
+    placements: Mapping[str, SE3],
+    p_table: Tensor,
+    colours: Tensor,
+    is_seen: Bool[np.ndarray, " n"],
+) -> tuple[ContactShadow, Tensor]:
+    """The shade of objects at `placements` on table places (n, 2), and the colours (n, 3) without it."""
+    from scipy.optimize import least_squares
+
+    poses = {name: placements[name].as_matrix() for name in casters}
+    near = _is_near(casters, poses, p_table) & is_seen
+    if np.count_nonzero(near) < _FEWEST:
+        return ContactShadow(), colours
+    places = p_table[torch.as_tensor(near)]
+    brightness = np.log(np.maximum(colours.mean(dim=1).cpu().numpy()[near], _DARKEST))
+    xy = places.cpu().numpy().astype(np.float64)
+    plane = np.column_stack([np.ones(len(xy)), xy - xy.mean(axis=0)])
+
+    def residual(x: Float[np.ndarray, " p"]) -> Float[np.ndarray, " n"]:
+        kept = kept_light(casters, poses, _shadow(x), places).cpu().numpy().astype(np.float64)
+        return np.asarray(brightness - plane @ x[4:] - np.log(np.maximum(kept, _DARKEST)))
+
+    start = np.array([*_START, np.median(brightness), 0.0, 0.0])
+    free = (np.inf,) * 3
+    found = least_squares(
+        residual, start, bounds=([*_LOW, *(-b for b in free)], [*_HIGH, *free]), loss="soft_l1", f_scale=_TEXTURE,
+        diff_step=1e-3,
+    )  # fmt: skip
+    shadow = _shadow(found.x)
+    return shadow, _without(casters, poses, shadow, p_table, colours, is_seen)
+
+
+def kept_light(
+    casters: Mapping[str, ShadowCaster], poses: Mapping[str, np.ndarray], shadow: ContactShadow, p_table: Tensor
+) -> Tensor:
+    """Part of the light that places (n, 2) keep under all objects, (n,)."""
+    kept = torch.ones(len(p_table), device=p_table.device)
+    for name, caster in casters.items():
+        if name in poses:
+            kept = kept * caster.kept_light(shadow, poses[name], p_table)
+    return kept
+
+
+def _is_near(
+    casters: Mapping[str, ShadowCaster], poses: Mapping[str, np.ndarray], p_table: Tensor
+) -> Bool[np.ndarray, " n"]:
+    """Places beside, and not under, an object."""
+    near, under = np.zeros(len(p_table), dtype=bool), np.zeros(len(p_table), dtype=bool)
+    for name, caster in casters.items():
+        distance, _, foot = caster.distances(poses[name], p_table)
+        d = distance.cpu().numpy()
+        near |= d < _NEAR * foot.height_m
+        under |= d < 0.5 * _RIM_M
+    return near & ~under
+
+
+def _shadow(x: Float[np.ndarray, " p"]) -> ContactShadow:
+    return ContactShadow(float(x[0]), float(x[1]), (float(x[2]), float(x[3])))
+
+
+def _without(
+    casters: Mapping[str, ShadowCaster], poses: Mapping[str, np.ndarray], shadow: ContactShadow, p_table: Tensor,
+    colours: Tensor, is_seen: Bool[np.ndarray, " n"],
+) -> Tensor:  # fmt: skip
+    """The table's colours as they would be without any object."""
+    bright = (colours / kept_light(casters, poses, shadow, p_table).clamp(min=0.1)[:, None]).clamp(0.0, 1.0)
+    distance = torch.stack([caster.distances(poses[name], p_table)[0] for name, caster in casters.items()]).amin(dim=0)
+    is_doubtful = distance.cpu().numpy() < _RIM_M
+    source = np.flatnonzero(~is_doubtful & is_seen)
+    if not is_doubtful.any() or len(source) < _SOURCES:
+        return bright
+    return _filled(bright, p_table.cpu().numpy(), np.flatnonzero(is_doubtful), source)
+
+
+def _filled(
+    colours: Tensor, places: Float[np.ndarray, "n 2"], target: Int[np.ndarray, " t"], source: Int[np.ndarray, " s"]
+) -> Tensor:
+    """Colours of target places as those of source places, near ones more."""
+    from scipy.spatial import cKDTree
+
+    apart, near = cKDTree(places[source]).query(places[target], k=_SOURCES)
+    weight = 1.0 / np.maximum(apart, 1e-4) ** 2
+    weight = torch.as_tensor(weight / weight.sum(axis=1, keepdims=True), dtype=torch.float32, device=colours.device)
+    filled = colours.clone()
+    filled[torch.as_tensor(target)] = (weight[..., None] * colours[torch.as_tensor(source[near])]).sum(dim=1)
+    return filled
