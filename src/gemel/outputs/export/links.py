@@ -18,6 +18,7 @@ _KINDS = {0: "free", 2: "slide", 3: "hinge"}
 """Codes of mujoco.mjtJoint."""
 _PRIMITIVES = {2: "sphere", 3: "capsule", 5: "cylinder", 6: "box"}
 """Codes of mujoco.mjtGeom that stay primitives; others become meshes."""
+_FIRST_HIDDEN_GROUP = 3
 _JOINT_EQUALITY = 2
 _AFFINE_BIAS = 1
 
@@ -77,6 +78,7 @@ class Shape:
     mesh: Mesh
     """The surface in the shape's frame, of primitives too."""
     is_touching: bool
+    is_shown: bool
     rgb: Float[np.ndarray, "3"]
 
 
@@ -176,6 +178,7 @@ def _shapes(model: Any, body: int) -> list[Shape]:
                 size=np.array(model.geom_size[g]),
                 mesh=surface,
                 is_touching=is_touching,
+                is_shown=bool(model.geom_group[g] < _FIRST_HIDDEN_GROUP and model.geom_rgba[g, 3] > 0.0),
                 rgb=geom_colour(model, g),
             )
         )
