@@ -49,6 +49,8 @@ def _robot_checks(scene: ExportScene, folder: Path) -> list[Check]:
         setattr(there.opt, option, getattr(here.opt, option))
     names = [there.joint(j).name for j in range(there.njnt) if there.jnt_type[j] in _SINGLE]
     ours = [link.joint.name for link in scene.links if link.joint is not None and link.joint.kind != "free"]
+    for name in set(names) & set(ours):  # MuJoCo's softness of limits is taken at the zero pose, which URDF moves
+        there.dof_invweight0[there.joint(name).dofadr[0]] = here.dof_invweight0[here.joint(name).dofadr[0]]
     return [
         Check("robot joints on one side only", float(len(set(names) ^ set(ours))), 0.0),
         *_inertia_checks(scene, there),
