@@ -69,7 +69,6 @@ class LinkJoint:
 class Shape:
     """One geom of a link."""
 
-    name: str
     kind: str
     """`box`, `sphere`, `cylinder`, `capsule` or `mesh`."""
     T_link_shape: SE3
@@ -172,7 +171,6 @@ def _shapes(model: Any, body: int) -> list[Shape]:
         is_touching = bool(model.geom_contype[g] or model.geom_conaffinity[g] or g in paired)
         found.append(
             Shape(
-                name=model.geom(g).name or f"{model.body(body).name}_geom{g}",
                 kind=_PRIMITIVES.get(int(model.geom_type[g]), "mesh"),
                 T_link_shape=SE3(SO3(np.array(model.geom_quat[g])), np.array(model.geom_pos[g])),
                 size=np.array(model.geom_size[g]),

@@ -28,7 +28,7 @@ CONVENTIONS = {
 SCENE_FILE = "scene.xml"
 _ASSETS = "assets"
 _LOOKS_GROUP, _TOUCH_GROUP = 2, 3
-_TO_GL = SE3(SO3(np.array([0.0, 1.0, 0.0, 0.0])), np.zeros(3))
+T_CAMERA_GL = SE3(SO3(np.array([0.0, 1.0, 0.0, 0.0])), np.zeros(3))
 """From camera axes y up, looking along -z, to y down, looking along z."""
 
 
@@ -123,7 +123,7 @@ def _add_camera(spec: Any, camera: Camera) -> None:
             remedy="correct `parent` of the camera in twin.toml",
         )
     parent = spec.worldbody if camera.parent == WORLD else spec.body(camera.parent)
-    T_parent_gl = camera.T_parent_camera @ _TO_GL
+    T_parent_gl = camera.T_parent_camera @ T_CAMERA_GL
     model = camera.model
     focal_m = 0.001  # only ratios of focal length and sensor matter
     pixel_m = focal_m / model.fx

@@ -71,9 +71,10 @@ def robot_urdf(links: tuple[Link, ...], folder: Path) -> Element:
         T_link_body = frames[link.name].inverse()
         if link.inertia is not None:
             element.append(_inertial(link.inertia.transformed(T_link_body)))
-        for shape in link.shapes:
+        for number, shape in enumerate(link.shapes):
+            file = f"meshes/{file_name(link.name)}_{number}.obj"
             for tag in (["visual"] if shape.is_shown else []) + (["collision"] if shape.is_touching else []):
-                element.extend(_geometries(tag, shape, T_link_body, folder))
+                element.extend(_geometries(tag, shape, T_link_body, folder / file))
         T_parent_body = frames[link.parent].inverse() @ link.T_parent_link if link.parent else link.T_parent_link
         root.append(_joint(link, T_parent_body @ frames[link.name]))
     return root
@@ -191,7 +192,7 @@ def _inertial(inertia: Inertia) -> Element:
     return element
 
 
-def _geometries(tag: str, shape: Shape, T_link_body: SE3, folder: Path) -> Iterator[Element]:
+def _geometries(tag: str, shape: Shape, T_link_body: SE3, mesh_file: Path) -> Iterator[Element]:
     T_link_shape = T_link_body @ shape.T_link_shape
     radius, half = float(shape.size[0]), float(shape.size[1])
     if shape.kind == "box":
@@ -204,10 +205,9 @@ def _geometries(tag: str, shape: Shape, T_link_body: SE3, folder: Path) -> Itera
             T_shape_end = SE3(SO3.identity(), np.array([0.0, 0.0, end]))
             yield _geometry(tag, T_link_shape @ T_shape_end, "sphere", radius=_text(radius))
     else:
-        file = f"meshes/{file_name(shape.name)}.obj"
-        (folder / "meshes").mkdir(parents=True, exist_ok=True)
-        (folder / file).write_bytes(write_obj(*shape.mesh, comment="unit m"))
-        yield _mesh_geometry(tag, T_link_shape, file)
+        mesh_file.parent.mkdir(parents=True, exist_ok=True)
+        mesh_file.write_bytes(write_obj(*shape.mesh, comment="unit m"))
+        yield _mesh_geometry(tag, T_link_shape, f"meshes/{mesh_file.name}")
 
 
 def _mesh_geometry(tag: str, T_link_shape: SE3, file: str) -> Element:
