@@ -11,6 +11,8 @@ from gemel.artifacts.twin import Twin
 from gemel.errors import ConfigError, GemelError
 from gemel.geometry import bounds, is_watertight, is_winding_consistent, volume
 from gemel.outputs.export.report import STAMP_FILE
+from gemel.outputs.export.scene import ExportScene
+from gemel.outputs.export.usd_prims import prim_name
 
 MOST_FACES = 200_000
 """Past this a texture gives a face less than a few pixels, and simulators and viewers slow down."""
@@ -76,3 +78,18 @@ def check_target(out: Path, formats: Sequence[str]) -> None:
                 f"{folder} exists and was not written by an export (it has no {STAMP_FILE}).",
                 remedy="move it away, or give another folder with --out",
             )
+
+
+def check_names(scene: ExportScene) -> None:
+    """Refuse names that become one when only letters, digits and underscores are left, as USD demands."""
+    bodies = [scene.model.body(i).name for i in scene.robot_bodies]
+    joints = [scene.model.joint(j).name for j in range(scene.model.njnt)]
+    for what, names in (("objects", [*scene.compiled.objects]), ("links", bodies), ("joints", joints)):
+        by_plain: dict[str, str] = {}
+        for name in names:
+            other = by_plain.setdefault(prim_name(name), name)
+            if other != name:
+                raise ConfigError(
+                    f"Two {what} are called {other!r} and {name!r}; in USD and in file names both are {prim_name(name)!r}.",
+                    remedy="rename one of them",
+                )

@@ -11,6 +11,7 @@ from gemel.artifacts.gaussians import Gaussians
 from gemel.geometry import SE3, SO3, Inertia
 from gemel.outputs.export.links import LinkJoint
 from gemel.outputs.export.report import Check
+from gemel.outputs.export.same_gaussians import same_gaussians
 from gemel.outputs.export.scene import ExportScene
 from gemel.outputs.export.usd import ENDINGS
 from gemel.outputs.export.usd_prims import link_path, object_path, prim_name
@@ -221,18 +222,6 @@ def _different_splats(scene: ExportScene, stage: Any, path: Path) -> int:
             continue
         count += not prim or prim.GetTypeName() != PRIM_TYPE or not same_gaussians(gaussians, read_splat(path, prim))
     return count
-
-
-def same_gaussians(ours: Gaussians, theirs: Gaussians) -> bool:
-    """Whether all fields are equal, as float32."""
-    fields = ("means", "rotations", "scales", "opacities", "sh")
-    pairs = [(getattr(ours, field), getattr(theirs, field)) for field in fields]
-    pairs += [(ours.extras[name], theirs.extras.get(name, np.zeros(0))) for name in ours.extras]
-    return (
-        all(np.array_equal(a.astype(np.float32), b) for a, b in pairs)
-        and ours.dilation_px2 == theirs.dilation_px2
-        and ours.is_antialiased == theirs.is_antialiased
-    )
 
 
 def _unresolved(stage: Any) -> int:
