@@ -68,6 +68,7 @@ def show(reports: "Sequence[FormatReport]", out: Path) -> None:
     for report in reports:
         verdict = Text("verified", "green") if report.is_verified else Text("NOT VERIFIED", "bold red")
         checks = "\n".join(str(check) for check in report.checks)
-        rows.append((report.format, verdict, f"{out / report.format}", checks, "\n".join(f"· {w}" for w in report.not_carried)))
-    columns = ("format", "", "folder", "read back: largest difference and limit", "what the format cannot carry")
-    print_table("Exports", columns, rows)
+        left_out = "\n".join(f"· {words}" for words in report.not_carried)
+        rows.append((f"{report.format}/", verdict, checks, left_out))
+    columns = ("path", "", "read back: largest difference and limit", "what the format cannot carry")
+    print_table(f"Exports in {out}", columns, rows)

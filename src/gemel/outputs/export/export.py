@@ -109,6 +109,7 @@ def export_twin(
     exporter = Exporter(export_scene(twin, blobs, draw_seed=draw_seed), tuple(episodes))
     check_names(exporter.scene)
     partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
+    missing = [folder for folder in (out, *out.parents) if not folder.exists()]
     reports = []
     try:
         partial.mkdir(parents=True)
@@ -127,6 +128,7 @@ def export_twin(
         ) from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+        _remove_empty(missing)
     return tuple(reports)
 
 
@@ -148,3 +150,10 @@ def _put_in_place(new: Path, target: Path) -> None:
     if target.exists():
         target.rename(aside)
     new.rename(target)
+
+
+def _remove_empty(folders: Sequence[Path]) -> None:
+    """Folders that were made for an export that failed, the innermost first."""
+    for folder in folders:
+        if folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()

@@ -116,7 +116,7 @@ def _remarks(thing: ExportObject) -> dict[str, Any]:
 
 
 def _scene_difference(scene: ExportScene, folder: Path) -> float:
-    """How far the corners of the written scene are from where they ought to be [m]; the reader takes nodes last first."""
+    """How far corners of the written scene are from where they ought to be [m]; the reader takes nodes last first."""
     expected = np.concatenate([node.T_scene_node @ node.mesh.vertices for node in reversed(_nodes(scene))])
     found = read_mesh(folder / SCENE_FILE).vertices @ Y_FROM_Z_UP.as_matrix()
     return largest_difference(found, expected)

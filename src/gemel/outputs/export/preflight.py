@@ -90,6 +90,6 @@ def check_names(scene: ExportScene) -> None:
             other = by_plain.setdefault(prim_name(name), name)
             if other != name:
                 raise ConfigError(
-                    f"Two {what} are called {other!r} and {name!r}; in USD and in file names both are {prim_name(name)!r}.",
+                    f"Two {what} are called {other!r} and {name!r}; both are {prim_name(name)!r} in files.",
                     remedy="rename one of them",
                 )

@@ -88,7 +88,9 @@ class ExportScene:
         roots = [int(self.model.body_rootid[i]) for i in range(self.model.nbody)]
         names = [self.model.body(root).name for root in roots]
         return tuple(
-            i for i in range(1, self.model.nbody) if names[i] not in others and not names[i].startswith(prefixes or ("\0",))
+            i
+            for i in range(1, self.model.nbody)
+            if names[i] not in others and not names[i].startswith(prefixes or ("\0",))
         )
 
     def T_world_link(self, name: str) -> SE3:

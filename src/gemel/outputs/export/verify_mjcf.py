@@ -73,6 +73,8 @@ def _worst(here: Any, there: Any, fields: tuple[str, ...]) -> float:
         first, second = (np.asarray(getattr(model, field), dtype=np.float64) for model in (here, there))
         if first.shape != second.shape:
             return float("inf")
+        if field.startswith("body_"):  # what the world weighs is written nowhere and means nothing
+            first, second = first[1:], second[1:]
         worst = max(worst, float((np.abs(first - second) / np.maximum(1.0, np.abs(first))).max(initial=0.0)))
     return worst
 

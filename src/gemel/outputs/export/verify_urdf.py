@@ -7,6 +7,8 @@ dropped on the table: a scene is put together from the URDFs and `scene.json` al
 
 import json
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -125,8 +127,12 @@ def _swing(here: Any, there: Any, names: list[str]) -> float:
         qvel = np.zeros(model.nv)
         qvel[[int(model.joint(name).dofadr[0]) for name in names]] = _speeds(here, names)
         state = (qpos, qvel, np.zeros(model.nu))
-        found.append(roll_out(model, state, has_contacts=False, read=lambda d, at=addresses: d.qpos[at]))
+        found.append(roll_out(model, state, has_contacts=False, read=partial(_positions, addresses)))
     return largest_difference(*found)
+
+
+def _positions(addresses: Sequence[int] | np.ndarray, data: Any) -> np.ndarray:
+    return np.asarray(data.qpos[addresses])
 
 
 def _speeds(model: Any, names: list[str]) -> list[float]:
@@ -148,7 +154,7 @@ def _object_checks(scene: ExportScene, folder: Path) -> list[Check]:
         for model in (here, there):
             addresses = np.concatenate([model.joint(name).qposadr[0] + np.arange(7) for name in names])
             state = start(model, has_contacts=has_contacts)
-            found.append(roll_out(model, state, has_contacts=has_contacts, read=lambda d, at=addresses: d.qpos[at]))
+            found.append(roll_out(model, state, has_contacts=has_contacts, read=partial(_positions, addresses)))
         words = "with" if has_contacts else "without"
         checks.append(Check(f"objects, 2 s {words} contact", largest_difference(*found), limit, "m"))
     return [Check(f"object {c.what}" if i < 3 else c.what, c.measured, c.limit, c.unit) for i, c in enumerate(checks)]

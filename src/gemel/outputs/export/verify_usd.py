@@ -93,7 +93,9 @@ def _refused(stage: Any) -> int:
     """Objects that OpenUSD's own physics parser finds invalid."""
     from pxr import UsdPhysics
 
-    found = UsdPhysics.LoadUsdPhysicsFromRange(stage, ["/World"])
+    name = "UsdPhysicsLoadStageFromPrimRange"  # 26.11; `LoadUsdPhysicsFromRange` before
+    load = getattr(UsdPhysics, name if hasattr(UsdPhysics, name) else "LoadUsdPhysicsFromRange")
+    found = load(stage, ["/World"])
     return sum(not description.isValid for _, descriptions in found.values() for description in descriptions)
 
 
