@@ -73,7 +73,7 @@ def test_angles_of_urdf_are_the_rotation() -> None:
 
 
 def test_a_stage_has_the_schemas_that_simulators_read(store: Store, tmp_path: Path) -> None:
-    """USD's own parser finds bodies, joints with limits in degrees, colliders and one articulation; splats are typed."""
+    """USD's own parser finds bodies, joints with limits in degrees, colliders, one articulation; splats are typed."""
     from pxr import Usd, UsdPhysics
 
     twin = sample_twin(store)

@@ -28,6 +28,8 @@ CONVENTIONS = {
 SCENE_FILE = "scene.xml"
 _ASSETS = "assets"
 _LOOKS_GROUP, _TOUCH_GROUP = 2, 3
+_EMISSION = 0.6
+"""The texture has the light of the capture in it; with MuJoCo's headlight this gives about its own brightness."""
 T_CAMERA_GL = SE3(SO3(np.array([0.0, 1.0, 0.0, 0.0])), np.zeros(3))
 """From camera axes y up, looking along -z, to y down, looking along z."""
 
@@ -102,7 +104,7 @@ def _add_looks(spec: Any, name: str, baked: BakedMesh, folder: Path) -> None:
     (folder / f"{stem}.png").write_bytes(encode_png(baked.texture))
     spec.add_mesh(name=looks, file=f"{stem}.obj")
     spec.add_texture(name=looks, type=mujoco.mjtTexture.mjTEXTURE_2D, file=f"{stem}.png")
-    material = spec.add_material(name=looks)
+    material = spec.add_material(name=looks, emission=_EMISSION, specular=0.0, shininess=0.0)
     material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = looks
     body = spec.body(name)
     for geom in body.geoms:
@@ -139,6 +141,8 @@ def _not_carried(scene: ExportScene) -> tuple[str, ...]:
     words = ["the belief's spread: the file holds one draw", "looks that change with the view"]
     if scene.twin.reconstruction.background is not None:
         words.append("the background's splats")
+    if scene.twin.reconstruction.table is not None:
+        words.append("the table's looks: it is a plain plane")
     if scene.drive_values():
         words.append(f"delay, backlash and lead of drives: {scene.drive_values()}")
     cameras = scene.twin.reconstruction.cameras
