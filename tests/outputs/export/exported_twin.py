@@ -7,12 +7,15 @@ import numpy as np
 
 from gemel.artifacts.blob import Blobs
 from gemel.artifacts.camera import Camera
+from gemel.artifacts.reconstruction import ArticulatedObject
 from gemel.artifacts.robot import RobotModel
 from gemel.artifacts.splatmesh import SplatMesh
 from gemel.artifacts.twin import Twin
-from gemel.geometry import SE3, SO3, Pinhole
+from gemel.geometry import SE3, SO3, Inertia, Pinhole, box_mesh
+from gemel.services.formats.image_file import encode_png
+from gemel.services.formats.obj_mesh import write_obj
 from gemel.services.formats.robot_model import read_robot_model
-from services.sim.made_twin import block_twin, sample_robot
+from services.sim.made_twin import at, block_twin, sample_robot, splat_mesh
 
 VALUES = {
     "object/t_block/mass": (0.3, 0.34, 0.4), "object/t_block/com_x": (0.004, 0.006, 0.002),
@@ -33,6 +36,14 @@ ODD_ROBOT = """<mujoco><compiler angle="radian"/><option timestep="0.002"/><worl
 <actuator><position name="s" joint="swing" kp="20" kv="1" forcerange="-9 9"/><position name="g" joint="grip" kp="90"/>
 </actuator></mujoco>"""
 """Axes off the origin and askew, a rest value, a follower, an endless joint, every primitive."""
+
+AWKWARD = "rote Tasse (ä) 2"
+DRAWER = """<mujoco><worldbody><body name="tray"><joint name="slide" type="slide" axis="1 0 0"/>
+<geom name="front" type="box" size="0.1 0.1 0.05" mass="1"/></body></worldbody></mujoco>"""
+TEXTURED = """<mujoco><asset><texture name="sky" type="skybox" builtin="gradient" width="64" height="64" rgb1="1 0 0"/>
+<texture name="t" type="2d" file="t.png"/><material name="m" texture="t"/><mesh name="b" file="b.obj" scale="1 -1 2"/>
+</asset><worldbody><body name="base"><geom type="mesh" mesh="b" material="m"/><body name="l" pos="0 0 0.3">
+<joint name="j" axis="0 1 0"/><geom type="mesh" mesh="b" material="m"/></body></body></worldbody></mujoco>"""
 
 
 def with_looks(mesh: SplatMesh, seed: int = 0) -> SplatMesh:
@@ -71,6 +82,38 @@ def robot_twin(blobs: Blobs, robot: RobotModel) -> Twin:
         joint_plays=np.zeros(count),
     )  # fmt: skip
     return dressed(replace(twin, robot=robot, joints=robot.joint_names, reconstruction=seen))
+
+
+def two_objects(blobs: Blobs) -> Twin:
+    """A box with an awkward name falls on the T-block."""
+    twin = dressed(block_twin(blobs, {}))
+    vertices, faces = box_mesh((0.05, 0.06, 0.07))
+    pose, seen = at(0.45, 0.02, 0.2, 0.3), twin.reconstruction
+    return replace(
+        twin, colliders={**twin.colliders, AWKWARD: (blobs.put_table({"vertices": vertices}),)},
+        initial_poses={**twin.initial_poses, AWKWARD: pose},
+        inertias={**twin.inertias, AWKWARD: Inertia.box(0.2, (0.05, 0.06, 0.07))},
+        reconstruction=replace(seen, objects={**seen.objects, AWKWARD: with_looks(splat_mesh(vertices, faces))}),
+    )  # fmt: skip
+
+
+def with_drawer(blobs: Blobs) -> Twin:
+    """A cupboard with a joint of its own beside the T-block and the arm."""
+    twin = sample_twin(blobs)
+    drawer = ArticulatedObject("mjcf", blobs.put_bytes(DRAWER.encode()))
+    placements = {**twin.reconstruction.placements, "cupboard": at(0.0, 0.6, 0.05)}
+    seen = replace(twin.reconstruction, articulated={"cupboard": drawer}, placements=placements)
+    return replace(twin, reconstruction=seen)
+
+
+def textured_robot(blobs: Blobs, folder: Path) -> Twin:
+    """A robot whose mirrored, stretched mesh has a picture on it, and a sky that no file holds."""
+    vertices, faces = box_mesh((0.1, 0.1, 0.1))
+    rng = np.random.default_rng(0)
+    (folder / "b.obj").write_bytes(write_obj(vertices, faces, uv=rng.random((len(faces), 3, 2))))
+    (folder / "t.png").write_bytes(encode_png(rng.integers(0, 255, (8, 8, 3), dtype=np.uint8)))
+    (folder / "textured.xml").write_text(TEXTURED)
+    return robot_twin(blobs, read_robot_model(folder / "textured.xml", blobs))
 
 
 def odd_twin(blobs: Blobs, folder: Path) -> Twin:

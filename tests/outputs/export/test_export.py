@@ -15,7 +15,7 @@ from gemel.geometry import Inertia, box_mesh
 from gemel.outputs.export.export import FORMATS, Exporter, export_twin, parse_formats
 from gemel.outputs.export.scene import export_scene
 from gemel.store.store import Store
-from outputs.export.exported_twin import odd_twin, sample_twin
+from outputs.export.exported_twin import odd_twin, sample_twin, textured_robot, two_objects, with_drawer
 from services.sim.made_twin import at, belief, block_twin
 
 mujoco = pytest.importorskip("mujoco")
@@ -47,6 +47,14 @@ def test_every_format_is_read_back_as_the_twin(store: Store, tmp_path: Path) -> 
 def test_axes_askew_rest_values_followers_and_all_shapes_survive(store: Store, tmp_path: Path) -> None:
     """A robot whose joints are anywhere but at the origin moves the same after URDF, and stands the same in USD."""
     reports = export_twin(odd_twin(store, tmp_path), store, ("mjcf", "urdf", "usd", "glb"), tmp_path / "out")
+    assert [str(c) for report in reports for c in report.checks if not c.is_passed] == []
+
+
+@pytest.mark.parametrize("name", ["two objects", "drawer", "textured robot"])
+def test_scenes_of_every_kind_are_read_back(name: str, store: Store, tmp_path: Path) -> None:
+    """Objects that touch each other under awkward names, objects with joints, robots with pictures of their own."""
+    make = {"two objects": two_objects, "drawer": with_drawer, "textured robot": lambda s: textured_robot(s, tmp_path)}
+    reports = export_twin(make[name](store), store, ("mjcf", "urdf", "usd", "glb"), tmp_path / "out")
     assert [str(c) for report in reports for c in report.checks if not c.is_passed] == []
 
 

@@ -38,7 +38,10 @@ def held_episode(scene: ExportScene) -> Episode:
     count = max(2, round(SECONDS / (every * model.opt.timestep)))
     rollout = simulator.rollout(np.tile(held, (1, count - 1, 1)), every=every)
     if rollout.is_diverged[0]:
-        raise ConfigError("The twin breaks down in simulation.", remedy="look at it with `gemel export --to mjcf`")
+        raise ConfigError(
+            "The twin breaks down in simulation within seconds of its start.",
+            remedy="look at `gemel export DIR --to mjcf` in MuJoCo's viewer: does something fall, or start inside another?",
+        )
     qpos = np.concatenate([start, rollout.qpos[0]])
     addresses = [int(model.joint(name).qposadr[0]) for name in joint_names(scene)]
     return Episode(

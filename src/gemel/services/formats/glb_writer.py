@@ -37,7 +37,7 @@ def write_glb_scene(nodes: Sequence[GlbNode], *, is_z_up: bool, extras: Mapping[
     binary = bytearray()
     views: list[dict[str, Any]] = []
     accessors: list[dict[str, Any]] = []
-    meshes = [_mesh(node.mesh, binary, views, accessors) for node in nodes]
+    meshes = [{"name": node.name, **_mesh(node.mesh, binary, views, accessors)} for node in nodes]
     children = [
         {
             "name": node.name, "mesh": i, "translation": node.T_scene_node.translation.tolist(),
