@@ -103,6 +103,33 @@ def test_cameras_see_through_the_same_optics(store: Store, tmp_path: Path) -> No
     assert np.isclose(view.frustum_top / height * 48, 27.0, rtol=1e-5)
 
 
+def test_a_calibrated_camera_replaces_the_models_own(store: Store, tmp_path: Path) -> None:
+    """Where twin and robot model name a camera alike, the file has the twin's."""
+    twin = odd_twin(store, tmp_path)
+    eye = replace(twin.reconstruction.cameras[0], name="eye")
+    export_twin(replace(twin, reconstruction=replace(twin.reconstruction, cameras=(eye,))), store, ("mjcf",), tmp_path)
+    model = mujoco.MjModel.from_xml_path(str(tmp_path / "mjcf" / "scene.xml"))
+    assert model.ncam == 1
+    assert np.allclose(model.cam_pos[0], [0.5, -0.4, 0.7])
+
+
+def test_a_file_that_cannot_be_read_back_is_not_verified(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the reader of another program raises becomes a failed check that quotes it, and valid JSON."""
+
+    def broken(exporter: Exporter, folder: Path) -> tuple[str, ...]:
+        folder.mkdir()
+        (folder / "scene.xml").write_text("<mujoco><nonsense/></mujoco>")
+        return ()
+
+    monkeypatch.setitem(FORMATS, "mjcf", replace(FORMATS["mjcf"], write=broken))
+    report = export_twin(block_twin(store, {}), store, ("mjcf",), tmp_path / "out")[0]
+    assert not report.is_verified
+    assert "nonsense" in str(report.checks[0])
+    assert "Infinity" not in (tmp_path / "out" / "mjcf" / "export.json").read_text()
+
+
 def test_a_draw_is_one_of_the_beliefs_samples(store: Store) -> None:
     """The same seed gives the same sample; the mean is no sample."""
     twin = sample_twin(store)

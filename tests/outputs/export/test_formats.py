@@ -7,12 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gemel.artifacts.capture import Domain
 from gemel.errors import ConfigError, SourceError
 from gemel.geometry import SO3, icosphere_mesh, sample_bilinear
 from gemel.outputs.export.bake import bake, colours_at
 from gemel.outputs.export.export import export_twin
+from gemel.outputs.export.lerobot import action_names, export_lerobot, held_episode, joint_names, verify_lerobot
 from gemel.outputs.export.scene import export_scene
 from gemel.outputs.export.urdf import roll_pitch_yaw
+from gemel.services.formats.lerobot_reader import open_source
 from gemel.services.formats.mesh_file import read_mesh
 from gemel.services.formats.robot_model import read_robot_model
 from gemel.services.render.bound_gaussians import gaussians_of
@@ -103,6 +106,23 @@ def test_glb_stands_upright_in_y(store: Store, tmp_path: Path) -> None:
     found = read_mesh(tmp_path / "out" / "glb" / "objects" / "t_block.glb").vertices
     expected = twin.reconstruction.objects["t_block"].vertices
     assert np.allclose(found, expected[:, [0, 2, 1]] * [1.0, 1.0, -1.0], atol=1e-7)
+
+
+def test_rollouts_with_images_become_a_dataset(store: Store, tmp_path: Path) -> None:
+    """Numbers and frames of two episodes of the twin are read back; poses are those of the simulation."""
+    scene = export_scene(sample_twin(store), store)
+    episode = held_episode(scene)
+    assert episode.domain is Domain.TWIN
+    assert np.ptp(episode.object_poses["t_block"].translation, axis=0).max() < 1e-3  # it lies where it was
+    frames = [np.full((16, 32, 3), 2 * step, np.uint8) for step in range(len(episode.times_s))]
+    export_lerobot(
+        [episode, episode], tmp_path / "set", joint_names=joint_names(scene), action_names=action_names(scene),
+        units=dict.fromkeys(joint_names(scene), "rad"), images=[{"front": frames}] * 2,
+    )  # fmt: skip
+    assert all(check.is_passed for check in verify_lerobot([episode, episode], tmp_path / "set"))
+    source = open_source(tmp_path / "set")
+    assert [camera.name for camera in source.layout.cameras] == ["front"]
+    assert (source.layout.cameras[0].width, source.layout.cameras[0].height) == (32, 16)
 
 
 TWO_JOINTS = """<mujoco><worldbody><body name="cart"><joint name="x" type="slide" axis="1 0 0"/>

@@ -1,6 +1,7 @@
 """All formats of one export: written beside the target, read back, compared, and only then put in place."""
 
 import json
+import math
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -136,7 +137,15 @@ def _written(exporter: Exporter, name: str, folder: Path) -> FormatReport:
     chosen = FORMATS[name]
     not_carried = chosen.write(exporter, folder)
     files = tuple(sorted(f.relative_to(folder).as_posix() for f in folder.rglob("*") if f.is_file()))
-    return FormatReport(name, files, chosen.conventions, chosen.verify(exporter, folder), not_carried)
+    return FormatReport(name, files, chosen.conventions, _read_back(chosen, exporter, folder), not_carried)
+
+
+def _read_back(chosen: Format, exporter: Exporter, folder: Path) -> tuple[Check, ...]:
+    """The checks; whatever a reader of another program raises means that the file is not the twin."""
+    try:
+        return chosen.verify(exporter, folder)
+    except Exception as error:
+        return (Check(f"cannot be read back ({type(error).__name__}: {' '.join(str(error).split())})", math.inf, 0.0),)
 
 
 def _write_stamp(scene: ExportScene, report: FormatReport, folder: Path, stamp: dict[str, Any]) -> None:

@@ -1,9 +1,10 @@
 """LeRobot v3.0: episodes of the twin as a dataset that the tools for robots' own logs read."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import UInt8
 
 from gemel.artifacts.capture import Domain, EpisodeKind
 from gemel.artifacts.episode import Episode
@@ -40,7 +41,7 @@ def held_episode(scene: ExportScene) -> Episode:
     if rollout.is_diverged[0]:
         raise ConfigError(
             "The twin breaks down in simulation within seconds of its start.",
-            remedy="look at `gemel export DIR --to mjcf` in MuJoCo's viewer: does something fall, or start inside another?",
+            remedy="look at `gemel export DIR --to mjcf` in MuJoCo's viewer: what falls, or starts inside a thing?",
         )
     qpos = np.concatenate([start, rollout.qpos[0]])
     addresses = [int(model.joint(name).qposadr[0]) for name in joint_names(scene)]
@@ -87,8 +88,12 @@ def export_lerobot(
     action_names: tuple[str, ...],
     units: dict[str, str],
     robot_type: str = "unknown",
+    images: Sequence[Mapping[str, Sequence[UInt8[np.ndarray, "h w 3"]]]] = (),
 ) -> None:
-    """Episodes of one robot as a LeRobot v3.0 dataset; poses of objects become number features of width seven."""
+    """Episodes of one robot as a LeRobot v3.0 dataset; poses of objects become number features of width seven.
+
+    `images` has the frames of each episode by camera, one for each step, where somebody has drawn them.
+    """
     if not episodes:
         raise ConfigError("There are no episodes to export.", remedy="record rollouts of the twin first")
     first = episodes[0]
@@ -97,15 +102,17 @@ def export_lerobot(
         fps=round(fps, 6),
         joint_names=joint_names,
         action_names=action_names,
+        camera_sizes={name: frames[0].shape[1::-1] for name, frames in images[0].items()} if images else {},
         extras={_POSE_PREFIX + name: 7 for name in first.object_poses},
         robot_type=robot_type,
     )
     with LerobotWriter(folder, spec) as writer:
-        for episode in episodes:
+        for number, episode in enumerate(episodes):
             writer.add_episode(
                 task=episode.task,
                 state=episode.joint_positions,
                 action=episode.actions,
+                images=images[number] if images else {},
                 extras=_poses(episode),
                 times_s=episode.times_s,
             )

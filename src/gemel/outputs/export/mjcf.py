@@ -124,6 +124,8 @@ def _add_camera(spec: Any, camera: Camera) -> None:
             f"Camera {camera.name!r} sits on a link that is not in the scene: {choices_text(camera.parent, bodies)}",
             remedy="correct `parent` of the camera in twin.toml",
         )
+    if spec.camera(camera.name) is not None:  # the robot model's own; what was calibrated is better
+        spec.delete(spec.camera(camera.name))
     parent = spec.worldbody if camera.parent == WORLD else spec.body(camera.parent)
     T_parent_gl = camera.T_parent_camera @ T_CAMERA_GL
     model = camera.model

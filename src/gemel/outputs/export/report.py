@@ -1,5 +1,6 @@
 """What was written, what reading it back showed, and what the format has no place for."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,11 @@ class Check:
     def is_passed(self) -> bool:
         """Whether the difference is within the limit; NaN is not."""
         return bool(self.measured <= self.limit)
+
+    def as_tree(self) -> dict[str, Any]:
+        """For JSON, which has no infinity."""
+        measured = self.measured if math.isfinite(self.measured) else None
+        return {**vars(self), "measured": measured, "is_passed": self.is_passed}
 
     def __str__(self) -> str:
         sign = "≤" if self.is_passed else ">"
@@ -55,6 +61,6 @@ class FormatReport:
             "is_verified": self.is_verified,
             "files": list(self.files),
             "conventions": dict(self.conventions),
-            "checks": [{**vars(check), "is_passed": check.is_passed} for check in self.checks],
+            "checks": [check.as_tree() for check in self.checks],
             "not_carried": list(self.not_carried),
         }

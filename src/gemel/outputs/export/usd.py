@@ -24,6 +24,7 @@ from gemel.outputs.export.usd_prims import (
     add_textured_mesh,
     bind_material,
     link_path,
+    object_material,
     object_path,
     place,
     prim_name,
@@ -99,9 +100,10 @@ def _add_object(stage: Any, scene: ExportScene, thing: ExportObject, baked: Bake
               (f"{thing.name}-{TABLE}", f"{TABLE}-{thing.name}")]  # fmt: skip
     contact = scene.contact(thing.name)
     friction = contact.friction[0] if contact is not None else _largest_friction(scene, thing.name)
-    add_material(stage, thing.name, friction, max(bounce))
+    material = object_material(thing.name)
+    add_material(stage, material, friction, max(bounce))
     for number, piece in enumerate(thing.pieces):
-        add_convex_collider(stage, f"{path}/colliders/piece{number}", piece, thing.name)
+        add_convex_collider(stage, f"{path}/colliders/piece{number}", piece, material)
     add_splat(stage, f"{path}/splat", thing.gaussians)
     file = f"textures/{file_name(thing.name)}.png"
     (folder / file).write_bytes(encode_png(baked.texture))
@@ -132,7 +134,11 @@ def _add_camera(stage: Any, scene: ExportScene, camera: Camera) -> None:
     if model is None or camera.T_parent_camera is None:
         return
     links = {link.name for link in scene.links}
-    parent = "/World/Cameras" if camera.parent == WORLD or camera.parent not in links else link_path(camera.parent)
+    parent = (
+        "/World/Cameras"
+        if camera.parent == WORLD or camera.parent not in links
+        else f"{link_path(camera.parent)}/cameras"
+    )
     prim = UsdGeom.Camera.Define(stage, f"{parent}/{prim_name(camera.name)}")
     place(prim.GetPrim(), camera.T_parent_camera @ T_CAMERA_GL)
     prim.CreateFocalLengthAttr(_FOCAL)
@@ -156,7 +162,7 @@ def _not_carried(scene: ExportScene) -> tuple[str, ...]:
     ]
     if scene.links:
         words += ["dry and viscous friction of joints, joints that follow others (only as attributes gemel:*)",
-                  "rotor inertia, gravity compensation"]  # fmt: skip
+                  "rotor inertia, gravity compensation, contacts between the robot's own links"]  # fmt: skip
     if scene.twin.reconstruction.articulated:
         words.append(f"objects with joints: {', '.join(scene.twin.reconstruction.articulated)}")
     if scene.drive_values():

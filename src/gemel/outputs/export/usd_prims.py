@@ -22,9 +22,14 @@ def object_path(name: str) -> str:
     return f"/World/Objects/{prim_name(name)}"
 
 
+def object_material(name: str) -> str:
+    """What an object's physics material is called."""
+    return f"object_{prim_name(name)}"
+
+
 def link_path(name: str) -> str:
     """Where a robot's link is on the stage."""
-    return f"/World/Robot/{prim_name(name)}"
+    return f"/World/Robot/Links/{prim_name(name)}"
 
 
 def add_material(stage: Any, name: str, friction: float, restitution: float = 0.0) -> None:

@@ -37,10 +37,13 @@ def joint_path(name: str) -> str:
 
 def add_robot(stage: Any, scene: ExportScene) -> None:
     """All links and joints."""
-    from pxr import UsdGeom, UsdPhysics
+    from pxr import Sdf, UsdGeom, UsdPhysics
 
     root = UsdGeom.Xform.Define(stage, "/World/Robot").GetPrim()
     UsdPhysics.ArticulationRootAPI.Apply(root)
+    root.AddAppliedSchema("PhysxArticulationAPI")  # links that overlap at their joints would push each other apart
+    own = "physxArticulation:enabledSelfCollisions"
+    root.CreateAttribute(own, Sdf.ValueTypeNames.Bool, custom=False).Set(False)
     add_material(stage, MATERIAL, _friction(scene))
     for link in scene.links:
         path = link_path(link.name)

@@ -14,7 +14,7 @@ from gemel.outputs.export.report import Check
 from gemel.outputs.export.same_gaussians import same_gaussians
 from gemel.outputs.export.scene import ExportScene
 from gemel.outputs.export.usd import ENDINGS
-from gemel.outputs.export.usd_prims import link_path, object_path, prim_name
+from gemel.outputs.export.usd_prims import link_path, object_material, object_path
 from gemel.outputs.export.usd_robot import joint_path
 from gemel.services.formats.usd_splat import PRIM_TYPE, read_splat
 from gemel.services.render.bound_gaussians import gaussians_of
@@ -180,7 +180,7 @@ def _friction_difference(scene: ExportScene, stage: Any) -> float:
     worst = 0.0
     for thing in scene.objects:
         contact = scene.contact(thing.name)
-        material = UsdPhysics.MaterialAPI(stage.GetPrimAtPath(f"/World/Materials/{prim_name(thing.name)}"))
+        material = UsdPhysics.MaterialAPI(stage.GetPrimAtPath(f"/World/Materials/{object_material(thing.name)}"))
         if contact is not None:
             for attribute in (material.GetStaticFrictionAttr(), material.GetDynamicFrictionAttr()):
                 worst = max(worst, abs(attribute.Get() - contact.friction[0]))
