@@ -158,7 +158,12 @@ def _put_in_place(new: Path, target: Path) -> None:
     aside = new.with_name(f"{new.name}.old")
     if target.exists():
         target.rename(aside)
-    new.rename(target)
+    try:
+        new.rename(target)
+    except OSError:
+        if aside.exists():
+            aside.rename(target)
+        raise
 
 
 def _remove_empty(folders: Sequence[Path]) -> None:
