@@ -29,6 +29,7 @@ _CHECKED_ROOMS = (
     "gemel.services.tasks",
     *_WITH_KERNELS,
     "gemel.outputs.pictures",
+    "gemel.outputs.export",
     "gemel.worlds",
 )
 assert not any(name.startswith("gemel.") for name in sys.modules), "gemel was imported before the checks were set up"

@@ -9,7 +9,7 @@ import pytest
 from gemel.cli import main
 from gemel.worlds.waving_arm import WavingArm, write_log
 
-COMMANDS = ("demo", "doctor", "inspect", "new", "run", "status", "audit", "gc", "world", "bench")
+COMMANDS = ("demo", "doctor", "inspect", "new", "run", "status", "audit", "gc", "world", "bench", "export")
 HEAVY = ("torch", "mujoco", "numba", "pyarrow", "av", "numpy")
 
 
@@ -35,7 +35,7 @@ def test_help_answers_in_half_a_second() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["demo", "doctor", "inspect", "new", "run", "status", "audit", "gc", "world", "bench"]
+    "command", ["demo", "doctor", "inspect", "new", "run", "status", "audit", "gc", "world", "bench", "export"]
 )
 def test_every_command_has_help_for_every_option(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """`gemel COMMAND --help` exits with 0 and explains itself."""

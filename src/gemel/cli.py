@@ -41,6 +41,7 @@ def _commands() -> dict[str, Callable[..., Any]]:
     from gemel.commands.bench import Bench
     from gemel.commands.demo import Demo
     from gemel.commands.doctor import Doctor
+    from gemel.commands.export import Export
     from gemel.commands.inspect import Inspect
     from gemel.commands.new import New
     from gemel.commands.prompt import Prompt
@@ -57,6 +58,7 @@ def _commands() -> dict[str, Callable[..., Any]]:
         "run": Run,
         "status": Status,
         "suggest": Suggest,
+        "export": Export,
         "audit": Audit,
         "gc": Gc,
         "world": World,

@@ -36,7 +36,7 @@ class Suggest:
 
         project = open_project(self.folder)
         store = Store.open(project.store_folder)
-        twin = _twin(store)
+        _, twin = latest_twin(store)
         name = _object(twin, self.object)
         scene = push_scene(twin, name, store)
         pushes = pushes_around(outline_of(twin, name, store), tip_radius_m=TIP_RADIUS_M)
@@ -51,8 +51,8 @@ class Suggest:
         return 0
 
 
-def _twin(store: "Store") -> "Twin":
-    """The newest twin of the project."""
+def latest_twin(store: "Store") -> "tuple[str, Twin]":
+    """Address and content of the newest twin of the project."""
     from gemel.artifacts.twin import Twin
     from gemel.errors import StoreError
 
@@ -62,7 +62,7 @@ def _twin(store: "Store") -> "Twin":
             "This project has no twin yet: nothing has been assembled.",
             remedy="run `gemel run DIR --until assemble` first",
         )
-    return store.get(latest["assemble"], Twin)
+    return latest["assemble"], store.get(latest["assemble"], Twin)
 
 
 def _object(twin: "Twin", given: str) -> str:

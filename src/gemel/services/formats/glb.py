@@ -1,4 +1,4 @@
-"""Binary glTF 2.0: triangles with vertex colours or a base colour texture in, triangles with vertex colours out.
+"""Binary glTF 2.0: triangles with vertex colours or a base colour texture in; `glb_writer.py` writes.
 
 After the specification (Khronos, glTF 2.0, 2021): a 12-byte header, a JSON chunk, a binary chunk. Compressed geometry,
 sparse accessors and files beside the .glb are refused with a word on how to export without.
@@ -12,10 +12,10 @@ import numpy as np
 from jaxtyping import Float
 
 from gemel.errors import SourceError
-from gemel.geometry import SO3, sample_bilinear
+from gemel.geometry import SE3, SO3, sample_bilinear
+from gemel.services.formats.glb_writer import BINARY_CHUNK, JSON_CHUNK, MAGIC, GlbNode, srgb_to_linear, write_glb_scene
 from gemel.services.formats.mesh_file import MeshFile
 
-_MAGIC, _JSON, _BIN = b"glTF", 0x4E4F534A, 0x004E4942
 _TYPES = {5120: "i1", 5121: "u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126: "<f4"}
 _WIDTHS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4}
 _TRIANGLES = 4
@@ -46,34 +46,11 @@ def parse_glb(data: bytes) -> MeshFile:
 
 def write_glb(mesh: MeshFile) -> bytes:
     """One mesh as a .glb, in the frame and unit that it has."""
-    arrays = [
-        (mesh.vertices.astype("<f4"), 5126, "VEC3", 34962),
-        (mesh.faces.astype("<u4").ravel(), 5125, "SCALAR", 34963),
-    ]
-    attributes = {"POSITION": 0}
-    if mesh.colours is not None:
-        arrays.append((_to_linear(mesh.colours).astype("<f4"), 5126, "VEC3", 34962))
-        attributes["COLOR_0"] = 2
-    views, accessors, binary = [], [], b""
-    for array, component, kind, target in arrays:
-        views.append({"buffer": 0, "byteOffset": len(binary), "byteLength": array.nbytes, "target": target})
-        accessors.append({"bufferView": len(views) - 1, "componentType": component, "count": len(array), "type": kind})
-        binary += array.tobytes()
-    accessors[0] |= {"min": mesh.vertices.min(axis=0).tolist(), "max": mesh.vertices.max(axis=0).tolist()}
-    gltf = {
-        "asset": {"version": "2.0", "generator": "gemel"}, "scene": 0, "scenes": [{"nodes": [0]}],
-        "nodes": [{"mesh": 0}], "meshes": [{"primitives": [{"attributes": attributes, "indices": 1}]}],
-        "buffers": [{"byteLength": len(binary)}], "bufferViews": views, "accessors": accessors,
-    }  # fmt: skip
-    text = json.dumps(gltf).encode()
-    text += b" " * (-len(text) % 4)
-    binary += b"\0" * (-len(binary) % 4)
-    chunks = struct.pack("<II", len(text), _JSON) + text + struct.pack("<II", len(binary), _BIN) + binary
-    return struct.pack("<4sII", _MAGIC, 2, 12 + len(chunks)) + chunks
+    return write_glb_scene([GlbNode("mesh", mesh, SE3.identity())], is_z_up=False)
 
 
 def _chunks(data: bytes) -> tuple[dict[str, Any], bytes]:
-    if len(data) < 20 or data[:4] != _MAGIC or struct.unpack_from("<I", data, 4)[0] != 2:
+    if len(data) < 20 or data[:4] != MAGIC or struct.unpack_from("<I", data, 4)[0] != 2:
         raise SourceError("It is not a binary glTF 2.0 file.", remedy="export it as .glb")
     found: dict[int, bytes] = {}
     at = 12
@@ -83,7 +60,7 @@ def _chunks(data: bytes) -> tuple[dict[str, Any], bytes]:
             raise SourceError("It is cut off.", remedy="copy or download it again")
         found.setdefault(kind, data[at + 8 : at + 8 + length])
         at += 8 + length
-    return json.loads(found[_JSON]), found.get(_BIN, b"")
+    return json.loads(found[JSON_CHUNK]), found.get(BINARY_CHUNK, b"")
 
 
 def _placed_meshes(gltf: dict[str, Any]) -> list[tuple[int, np.ndarray]]:
@@ -141,7 +118,7 @@ def _colours(gltf: dict[str, Any], binary: bytes, primitive: dict[str, Any], cou
         uv = _accessor(gltf, binary, place, is_colour=True).astype(np.float64) % 1.0
         pixels = uv * [image.shape[1], image.shape[0]]
         clipped = np.clip(pixels, 0.5, [image.shape[1] - 0.5, image.shape[0] - 0.5])
-        linear = linear * _to_linear(np.asarray(sample_bilinear(image, clipped)[0], dtype=np.float64))
+        linear = linear * srgb_to_linear(np.asarray(sample_bilinear(image, clipped)[0], dtype=np.float64))
     elif "COLOR_0" not in attributes and "baseColorFactor" not in surface:
         return None
     return np.clip(_to_srgb(linear), 0.0, 1.0)
@@ -177,7 +154,3 @@ def _accessor(gltf: dict[str, Any], binary: bytes, index: int, *, is_colour: boo
 def _to_srgb(linear: np.ndarray) -> np.ndarray:
     """IEC 61966-2-1."""
     return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * np.maximum(linear, 0.0031308) ** (1 / 2.4) - 0.055)
-
-
-def _to_linear(srgb: np.ndarray) -> np.ndarray:
-    return np.where(srgb <= 0.04045, srgb / 12.92, ((np.maximum(srgb, 0.04045) + 0.055) / 1.055) ** 2.4)

@@ -124,6 +124,8 @@ def write_ply(gaussians: Gaussians, path: Path) -> None:
         "format binary_little_endian 1.0",
         f"comment gemel dilation_px2 {gaussians.dilation_px2!r}",
         f"comment gemel is_antialiased {int(gaussians.is_antialiased)}",
+        "comment gemel quaternions wxyz",
+        "comment gemel unit m",
         f"element vertex {len(gaussians)}",
         *(f"property float {name}" for name in columns),
         "end_header",

@@ -32,13 +32,20 @@ def _pxr() -> Any:
 
 def write_usd(gaussians: Gaussians, path: Path) -> None:
     """Write a stage in metres, z up, with the Gaussians as its only content."""
-    Sdf, _, Usd, UsdGeom, Vt = _pxr()
+    _, _, Usd, UsdGeom, _ = _pxr()
     stage = Usd.Stage.CreateInMemory()
     UsdGeom.SetStageMetersPerUnit(stage, 1.0)
     UsdGeom.SetStageUpAxis(stage, UsdGeom.Tokens.z)
     stage.SetDefaultPrim(stage.DefinePrim("/World", "Xform"))
     stage.DefinePrim("/World/Gaussians", "Scope")
-    prim = stage.DefinePrim(PRIM_PATH, PRIM_TYPE)
+    define_splat(stage, PRIM_PATH, gaussians)
+    stage.GetRootLayer().Export(str(path))
+
+
+def define_splat(stage: Any, prim_path: str, gaussians: Gaussians) -> Any:
+    """Add the Gaussians to a stage as one prim, in the frame of the prim above it."""
+    Sdf, _, _, _, Vt = _pxr()
+    prim = stage.DefinePrim(prim_path, PRIM_TYPE)
     prim.SetCustomDataByKey("quat_convention", "wxyz")
     wxyz = gaussians.rotations.astype(np.float32)
     values = {
@@ -62,7 +69,7 @@ def write_usd(gaussians: Gaussians, path: Path) -> None:
         attribute = prim.CreateAttribute(EXTRA_PREFIX + name, Sdf.ValueTypeNames.FloatArray, custom=True)
         attribute.Set(_float_array(Vt, channels))
         attribute.SetMetadata("elementSize", int(channels.shape[1]))
-    stage.GetRootLayer().Export(str(path))
+    return prim
 
 
 def _rows(values: np.ndarray, width: int) -> np.ndarray:
@@ -95,10 +102,11 @@ def read_usd(path: Path) -> Gaussians:
             f"{path} holds no prim of type {PRIM_TYPE}.",
             remedy="export the splat with a tool that writes the OpenUSD 26.03 schema (older NuRec files differ)",
         )
-    return _read_prim(path, prims[0])
+    return read_splat(path, prims[0])
 
 
-def _read_prim(path: Path, prim: Any) -> Gaussians:
+def read_splat(path: Path, prim: Any) -> Gaussians:
+    """The Gaussians of one prim; `path` is the file, for errors."""
     means = _array(prim, "positions", 3)
     count = SH_COUNTS[int(prim.GetAttribute(DEGREE).Get() or 0)]
     sh = _array(prim, COEFFICIENTS, 3)

@@ -58,15 +58,15 @@ def _joined(link: int, parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -
 
 
 def _geom_mesh(model: Any, g: int) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    shape = _shape(model, g)
+    shape = geom_surface(model, g)
     if shape is None:
         return None
     vertices, faces = shape
     T_link_geom = SE3(SO3(np.array(model.geom_quat[g])), np.array(model.geom_pos[g]))
-    return T_link_geom @ vertices, faces, _colour(model, g)
+    return T_link_geom @ vertices, faces, geom_colour(model, g)
 
 
-def _shape(model: Any, g: int) -> Mesh | None:
+def geom_surface(model: Any, g: int) -> Mesh | None:
     """The geom's surface in its own frame; planes, height fields and others without a closed surface give None."""
     size = np.array(model.geom_size[g])
     kind = int(model.geom_type[g])  # codes of mujoco.mjtGeom
@@ -94,7 +94,8 @@ def _mesh_asset(model: Any, m: int) -> Mesh:
     )
 
 
-def _colour(model: Any, g: int) -> Float[np.ndarray, "3"]:
+def geom_colour(model: Any, g: int) -> Float[np.ndarray, "3"]:
+    """sRGB 0 to 1 of a geom, by its material where it has one."""
     material = int(model.geom_matid[g])
     rgba = model.mat_rgba[material] if material >= 0 else model.geom_rgba[g]
     return np.array(rgba[:3], dtype=np.float64)

@@ -19,14 +19,8 @@ import torch  # noqa: TID253 - differentiable placement is written in torch
 from jaxtyping import Float, Int
 from torch import Tensor  # noqa: TID253
 
-from gemel.artifacts.gaussians import Gaussians
-from gemel.artifacts.splatmesh import SplatMesh
-from gemel.geometry.so3 import SO3
-
-AXIS_1 = (np.sqrt(1.0 / 18.0), -np.sqrt(1.0 / 72.0))
-"""First column of chol(Q): parts of e1 and e2 in the first axis."""
-AXIS_2 = np.sqrt(1.0 / 24.0)
-"""Part of e2 in the second axis."""
+from gemel.services.render.bound_gaussians import AXIS_1, AXIS_2
+from gemel.services.render.bound_gaussians import gaussians_of as gaussians_of
 
 
 @dataclass(frozen=True)
@@ -139,25 +133,3 @@ class _PlaceCpu(torch.autograd.Function):
         v, s, p, bound = ctx.inputs
         place_gradient_kernel(v, s, p, bound, ctx.constants, slopes, tuple(result.numpy() for result in results))
         return (*results, None)
-
-
-def gaussians_of(mesh: SplatMesh) -> Gaussians:
-    """The asset's Gaussians in its own frame, for drawing, placing and writing to files."""
-    binding = Binding(
-        faces=torch.as_tensor(mesh.faces, dtype=torch.int64),
-        face_from_gaussian=torch.as_tensor(mesh.face_from_gaussian, dtype=torch.int64),
-        barycentric=torch.as_tensor(mesh.barycentric, dtype=torch.float64),
-        normal_scale_m=mesh.normal_scale_m,
-    )
-    scale = torch.as_tensor(mesh.in_plane_scale, dtype=torch.float64)
-    means, covariances = place(torch.as_tensor(mesh.vertices, dtype=torch.float64), binding, scale)
-    variances, axes = np.linalg.eigh(covariances.numpy())
-    axes[:, :, 0] *= np.sign(np.linalg.det(axes))[:, None]
-    return Gaussians(
-        means=means.numpy().astype(np.float32),
-        rotations=SO3.from_matrix(axes).wxyz.astype(np.float32),
-        scales=np.sqrt(np.maximum(variances, 0.0)).astype(np.float32),
-        opacities=mesh.opacity.astype(np.float32),
-        sh=mesh.sh.astype(np.float32),
-        dilation_px2=mesh.dilation_px2,
-    )

@@ -22,7 +22,7 @@ class _LogConfig(ctypes.Structure):
 @contextmanager
 def quiet_warnings() -> Iterator[None]:
     """Keep MuJoCo from printing and logging warnings; counters count them all the same."""
-    library = _library()
+    library = mujoco_library()
     if library is None:
         yield
         return
@@ -36,7 +36,7 @@ def quiet_warnings() -> Iterator[None]:
 
 
 @cache
-def _library() -> Any:
+def mujoco_library() -> Any:
     """MuJoCo's own library, or None where it has no log to configure."""
     import mujoco
 

@@ -34,6 +34,7 @@ def calibrated_robot(
     `joints` names the model's joint of each offset, empty where a logged joint is none of the model's.
     """
     spec = stored_robot_spec(robot, blobs)
+    _check_joints(robot, joints)
     as_filed = spec.copy().compile()  # compiling fuses still links away
     if Ts_world_base.batch_shape[0]:
         _place_roots(spec, as_filed, Ts_world_base)
@@ -45,6 +46,15 @@ def calibrated_robot(
     if as_filed.nu == 0:
         _add_servos(spec, as_filed)
     return spec, as_filed
+
+
+def _check_joints(robot: RobotModel, joints: Sequence[str]) -> None:
+    missing = [name for name in joints if name and name not in robot.joint_names]
+    if missing:
+        raise ConfigError(
+            f"The twin's joints {missing} are not in the robot model {robot.name!r}, which has {robot.joint_names}.",
+            remedy="give the robot model that the log was recorded with, and run `gemel run DIR --from ingest`",
+        )
 
 
 def _place_roots(spec: Any, model: Any, Ts_world_base: SE3) -> None:

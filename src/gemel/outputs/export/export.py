@@ -1,0 +1,173 @@
+"""All formats of one export: written beside the target, read back, compared, and only then put in place."""
+
+import json
+import math
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from gemel.artifacts.blob import Blobs
+from gemel.artifacts.episode import Episode
+from gemel.artifacts.twin import Twin
+from gemel.errors import ConfigError, choices_text
+from gemel.outputs.export import glb, lerobot, mjcf, ply, urdf, usd
+from gemel.outputs.export.bake import BakedMesh, bake
+from gemel.outputs.export.preflight import check_names, check_target, check_twin
+from gemel.outputs.export.report import STAMP_FILE, Check, FormatReport
+from gemel.outputs.export.scene import ExportScene, export_scene
+from gemel.outputs.export.verify_mjcf import verify_mjcf
+from gemel.outputs.export.verify_urdf import verify_urdf
+from gemel.outputs.export.verify_usd import verify_usd
+
+OnProgress = Callable[[float], None]
+"""Called with the part that is done, 0 to 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class Exporter:
+    """A scene and what several formats need of it."""
+
+    scene: ExportScene
+    recorded: tuple[Episode, ...] = ()
+    """Rollouts of the twin; without any, one episode in which the robot holds still is made."""
+
+    @cached_property
+    def baked(self) -> dict[str, BakedMesh]:
+        """Objects with their textures."""
+        return {thing.name: bake(thing.mesh, thing.gaussians) for thing in self.scene.objects}
+
+    @cached_property
+    def episodes(self) -> tuple[Episode, ...]:
+        """What a LeRobot dataset would hold."""
+        return self.recorded or (lerobot.held_episode(self.scene),)
+
+
+@dataclass(frozen=True)
+class Format:
+    """How one format is written and read back."""
+
+    conventions: Mapping[str, str]
+    write: Callable[[Exporter, Path], tuple[str, ...]]
+    verify: Callable[[Exporter, Path], tuple[Check, ...]]
+
+
+FORMATS = {
+    "mjcf": Format(
+        mjcf.CONVENTIONS, lambda e, to: mjcf.write_mjcf(e.scene, e.baked, to), lambda e, at: verify_mjcf(e.scene, at)
+    ),
+    "urdf": Format(
+        urdf.CONVENTIONS, lambda e, to: urdf.write_urdf(e.scene, e.baked, to), lambda e, at: verify_urdf(e.scene, at)
+    ),
+    "usd": Format(
+        usd.CONVENTIONS, lambda e, to: usd.write_usd_scene(e.scene, e.baked, to), lambda e, at: verify_usd(e.scene, at)
+    ),
+    "glb": Format(
+        glb.CONVENTIONS, lambda e, to: glb.write_glb_files(e.scene, to), lambda e, at: glb.verify_glb(e.scene, at)
+    ),
+    "ply": Format(
+        ply.CONVENTIONS, lambda e, to: ply.write_ply_files(e.scene, to), lambda e, at: ply.verify_ply(e.scene, at)
+    ),
+    "lerobot": Format(
+        lerobot.CONVENTIONS,
+        lambda e, to: lerobot.write_lerobot(e.scene, e.episodes, to),
+        lambda e, at: lerobot.verify_lerobot(e.episodes, at),
+    ),
+}
+
+
+def parse_formats(text: str) -> tuple[str, ...]:
+    """`mjcf,usd` as names, each once."""
+    names = tuple(dict.fromkeys(word.strip().lower() for word in text.split(",") if word.strip()))
+    for name in names:
+        if name not in FORMATS:
+            raise ConfigError(f"Format {choices_text(name, tuple(FORMATS))}", remedy="name formats with commas between")
+    if not names:
+        raise ConfigError("No format was named.", remedy=f"name some of {', '.join(FORMATS)}")
+    return names
+
+
+def export_twin(
+    twin: Twin,
+    blobs: Blobs,
+    formats: Sequence[str],
+    out: Path,
+    *,
+    draw_seed: int | None = None,
+    episodes: Sequence[Episode] = (),
+    stamp: Mapping[str, Any] | None = None,
+    on_progress: OnProgress = lambda _: None,
+) -> tuple[FormatReport, ...]:
+    """Write `out/FORMAT` for each format; a report of each, also in its folder as export.json with `stamp`.
+
+    On an error nothing is left behind and nothing that was there is changed.
+    """
+    check_target(out, formats)
+    check_twin(twin)
+    exporter = Exporter(export_scene(twin, blobs, draw_seed=draw_seed), tuple(episodes))
+    check_names(exporter.scene)
+    partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
+    missing = [folder for folder in (out, *out.parents) if not folder.exists()]
+    reports = []
+    try:
+        partial.mkdir(parents=True)
+        for number, name in enumerate(formats):
+            report = _written(exporter, name, partial / name)
+            _write_stamp(exporter.scene, report, partial / name, dict(stamp or {}))
+            reports.append(report)
+            on_progress((number + 1) / len(formats))
+        out.mkdir(parents=True, exist_ok=True)
+        for name in formats:
+            _put_in_place(partial / name, out / name)
+    except OSError as error:
+        raise ConfigError(
+            f"The export cannot be written to {out}: {error.strerror or error}.",
+            remedy="free space or mend permissions, or give another folder with --out",
+        ) from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+        _remove_empty(missing)
+    return tuple(reports)
+
+
+def _written(exporter: Exporter, name: str, folder: Path) -> FormatReport:
+    chosen = FORMATS[name]
+    not_carried = chosen.write(exporter, folder)
+    files = tuple(sorted(f.relative_to(folder).as_posix() for f in folder.rglob("*") if f.is_file()))
+    return FormatReport(name, files, chosen.conventions, _read_back(chosen, exporter, folder), not_carried)
+
+
+def _read_back(chosen: Format, exporter: Exporter, folder: Path) -> tuple[Check, ...]:
+    """The checks; whatever a reader of another program raises means that the file is not the twin."""
+    try:
+        return chosen.verify(exporter, folder)
+    except Exception as error:
+        return (Check(f"cannot be read back ({type(error).__name__}: {' '.join(str(error).split())})", math.inf, 0.0),)
+
+
+def _write_stamp(scene: ExportScene, report: FormatReport, folder: Path, stamp: dict[str, Any]) -> None:
+    tree = {**stamp, "draw": {"name": scene.draw_name, "values": dict(scene.draw)}, **report.as_tree()}
+    (folder / STAMP_FILE).write_text(json.dumps(tree, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _put_in_place(new: Path, target: Path) -> None:
+    """Replace an older export: it goes aside first, so that a name never holds half of each."""
+    aside = new.with_name(f"{new.name}.old")
+    if target.exists():
+        target.rename(aside)
+    try:
+        new.rename(target)
+    except OSError:
+        if aside.exists():
+            aside.rename(target)
+        raise
+
+
+def _remove_empty(folders: Sequence[Path]) -> None:
+    """Folders that were made for an export that failed, the innermost first."""
+    for folder in folders:
+        if folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()

@@ -1,0 +1,95 @@
+"""What has to hold before anything is written: solid meshes, bodies that can exist, a folder that can be written to."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from gemel.artifacts.splatmesh import SplatMesh
+from gemel.artifacts.twin import Twin
+from gemel.errors import ConfigError, GemelError
+from gemel.geometry import bounds, is_watertight, is_winding_consistent, volume
+from gemel.outputs.export.report import STAMP_FILE
+from gemel.outputs.export.scene import ExportScene
+from gemel.outputs.export.usd_prims import prim_name
+
+MOST_FACES = 200_000
+"""Past this a texture gives a face less than a few pixels, and simulators and viewers slow down."""
+_LEAST_FILL = 1e-9
+"""Smallest part of its bounding cube that a solid may fill."""
+
+
+def check_twin(twin: Twin) -> None:
+    """Refuse shapes and bodies that no format could carry."""
+    if not twin.reconstruction.is_metric:
+        raise ConfigError(
+            "The reconstruction has no scale: its lengths are not metres.",
+            remedy="give the capture a robot, or cameras with known distances, and reconstruct again",
+        )
+    for name, mesh in twin.reconstruction.objects.items():
+        check_mesh(name, mesh)
+    for name, inertia in twin.inertias.items():
+        try:
+            inertia.check_physical()
+        except GemelError as error:
+            raise ConfigError(f"Object {name!r}: {error.problem}", remedy=error.remedy) from None
+
+
+def check_mesh(name: str, mesh: SplatMesh) -> None:
+    """Refuse a mesh that does not bound a solid, or is too fine."""
+    complaint, remedy = _complaint(mesh)
+    if complaint:
+        raise ConfigError(f"The mesh of {name!r} cannot be exported: {complaint}.", remedy=remedy)
+
+
+def _complaint(mesh: SplatMesh) -> tuple[str, str]:
+    vertices, faces = mesh.vertices, mesh.faces
+    again = "reconstruct the object again, or give a closed model of it"
+    if len(faces) > MOST_FACES:
+        return f"it has {len(faces)} faces, at most {MOST_FACES} are exported", "simplify the model of the object"
+    if not len(faces) or not np.isfinite(vertices).all():
+        return "it has no faces, or vertices that are not finite", again
+    if not is_watertight(vertices, faces):
+        return "it has holes: some edges do not belong to exactly two faces", again
+    if not is_winding_consistent(vertices, faces):
+        return "neighbouring faces are wound in opposite directions", "make all faces look outwards"
+    enclosed, size = volume(vertices, faces), float(np.ptp(bounds(vertices, faces), axis=0).max())
+    if abs(enclosed) <= _LEAST_FILL * size**3:
+        return f"it encloses {enclosed:.3g} m³, which is no volume", again
+    if enclosed < 0.0:
+        return f"its faces look inwards: the signed volume is {enclosed:.3g} m³", "turn all faces over"
+    return "", ""
+
+
+def check_target(out: Path, formats: Sequence[str]) -> None:
+    """Refuse a folder that cannot be written to, or that holds something else where a format would go."""
+    if out.exists() and not out.is_dir():
+        raise ConfigError(f"{out} is a file; exports are a folder.", remedy="give another folder with --out")
+    nearest = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise ConfigError(
+            f"Nothing can be written to {nearest}.", remedy="mend its permissions, or give another folder with --out"
+        )
+    for name in formats:
+        folder = out / name
+        if folder.exists() and not (folder / STAMP_FILE).is_file() and (not folder.is_dir() or any(folder.iterdir())):
+            raise ConfigError(
+                f"{folder} exists and was not written by an export (it has no {STAMP_FILE}).",
+                remedy="move it away, or give another folder with --out",
+            )
+
+
+def check_names(scene: ExportScene) -> None:
+    """Refuse names that become one when only letters, digits and underscores are left, as USD demands."""
+    bodies = [scene.model.body(i).name for i in scene.robot_bodies]
+    joints = [scene.model.joint(j).name for j in range(scene.model.njnt)]
+    for what, names in (("objects", [*scene.compiled.objects]), ("links", bodies), ("joints", joints)):
+        by_plain: dict[str, str] = {}
+        for name in names:
+            other = by_plain.setdefault(prim_name(name), name)
+            if other != name:
+                raise ConfigError(
+                    f"Two {what} are called {other!r} and {name!r}; both are {prim_name(name)!r} in files.",
+                    remedy="rename one of them",
+                )

@@ -1,0 +1,66 @@
+"""What was written, what reading it back showed, and what the format has no place for."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+STAMP_FILE = "export.json"
+"""In every folder that an export wrote; its presence is what allows the next export to replace the folder."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One comparison of what was read back with the twin."""
+
+    what: str
+    measured: float
+    """Largest difference found, or the number of failures."""
+    limit: float
+    """The largest that counts as equal."""
+    unit: str = ""
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether the difference is within the limit; NaN is not."""
+        return bool(self.measured <= self.limit)
+
+    def as_tree(self) -> dict[str, Any]:
+        """For JSON, which has no infinity."""
+        measured = self.measured if math.isfinite(self.measured) else None
+        return {**vars(self), "measured": measured, "is_passed": self.is_passed}
+
+    def __str__(self) -> str:
+        sign = "≤" if self.is_passed else ">"
+        unit = f" {self.unit}" if self.unit else ""
+        return f"{self.what}: {self.measured:.2g} {sign} {self.limit:.2g}{unit}"
+
+
+@dataclass(frozen=True)
+class FormatReport:
+    """One format of one export."""
+
+    format: str
+    files: tuple[str, ...]
+    """Paths inside the format's folder."""
+    conventions: Mapping[str, str]
+    """Unit, axes and order of quaternions as this format has them."""
+    checks: tuple[Check, ...]
+    not_carried: tuple[str, ...]
+    """What of the twin the format has no place for, in words."""
+
+    @property
+    def is_verified(self) -> bool:
+        """Whether reading back gave the twin."""
+        return bool(self.checks) and all(check.is_passed for check in self.checks)
+
+    def as_tree(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "format": self.format,
+            "is_verified": self.is_verified,
+            "files": list(self.files),
+            "conventions": dict(self.conventions),
+            "checks": [check.as_tree() for check in self.checks],
+            "not_carried": list(self.not_carried),
+        }

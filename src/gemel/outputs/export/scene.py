@@ -1,0 +1,161 @@
+"""What all formats write: the twin with one draw of its belief, compiled once, as records.
+
+Lengths are metres, quaternions wxyz and the world has z up, as everywhere in Gemel; formats that differ convert.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from gemel.artifacts.blob import Blobs
+from gemel.artifacts.gaussians import Gaussians
+from gemel.artifacts.splatmesh import SplatMesh
+from gemel.artifacts.twin import Twin
+from gemel.errors import ConfigError
+from gemel.geometry import SE3, SO3, Inertia
+from gemel.geometry.mesh_shapes import Mesh
+from gemel.outputs.export.links import Link, links_of
+from gemel.services.render.bound_gaussians import gaussians_of
+from gemel.services.sim.body_poses import body_poses
+from gemel.services.sim.compile import CompiledTwin, compile_twin, mean_draw
+from gemel.services.sim.contacts import TABLE
+from gemel.services.sim.mass_properties import nominal_inertia
+from gemel.services.sim.slots import contact_labels
+from gemel.services.sim.twin_simulator import draw_samples
+
+DRIVE_KINDS = ("delay", "backlash", "lead")
+"""Parameters of drives that only Gemel's own simulator applies."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExportObject:
+    """A free body with its looks."""
+
+    name: str
+    T_world_object: SE3
+    inertia: Inertia
+    mesh: SplatMesh
+    gaussians: Gaussians
+    """In the object's frame."""
+    pieces: tuple[Mesh, ...]
+    """Convex pieces that touch, in the object's frame [m]."""
+
+
+@dataclass(frozen=True)
+class Contact:
+    """How two parts touch."""
+
+    label: str
+    """`A-B`."""
+    dimension: int
+    """3: sliding friction, 4: turning too, 6: rolling too."""
+    friction: tuple[float, ...]
+    """Sliding twice, turning [m], rolling twice [m]."""
+    solref: tuple[float, float]
+    """Time constant [s] and damping ratio of the contact in MuJoCo."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExportScene:
+    """A twin with the values of one draw."""
+
+    twin: Twin
+    compiled: CompiledTwin
+    draw: Mapping[str, float]
+    draw_name: str
+    """`mean`, or which draw."""
+    objects: tuple[ExportObject, ...]
+    contacts: tuple[Contact, ...]
+
+    @property
+    def model(self) -> Any:
+        """`mujoco.MjModel` of the whole scene."""
+        return self.compiled.model
+
+    @cached_property
+    def links(self) -> tuple[Link, ...]:
+        """The robot's links, parents first; empty without a robot."""
+        return links_of(self.model, self.robot_bodies)
+
+    @cached_property
+    def robot_bodies(self) -> tuple[int, ...]:
+        """Bodies that are neither free objects nor parts of objects with joints."""
+        others = {*self.compiled.objects}
+        prefixes = tuple(f"{name}_" for name in self.twin.reconstruction.articulated)
+        roots = [int(self.model.body_rootid[i]) for i in range(self.model.nbody)]
+        names = [self.model.body(root).name for root in roots]
+        return tuple(
+            i
+            for i in range(1, self.model.nbody)
+            if names[i] not in others and not names[i].startswith(prefixes or ("\0",))
+        )
+
+    def T_world_link(self, name: str) -> SE3:
+        """Where a link is at the start."""
+        return body_poses(self.model, name, np.array(self.model.qpos0))
+
+    def contact(self, name: str, other: str = TABLE) -> Contact | None:
+        """The contact of an object with the table or another part."""
+        labels = (f"{name}-{other}", f"{other}-{name}")
+        return next((contact for contact in self.contacts if contact.label in labels), None)
+
+    def drive_values(self) -> dict[str, float]:
+        """Delay, backlash and lead of the drives."""
+        return {name: value for name, value in self.draw.items() if name.rpartition("/")[2] in DRIVE_KINDS}
+
+
+def export_scene(twin: Twin, blobs: Blobs, *, draw_seed: int | None = None) -> ExportScene:
+    """Compile the twin at the belief's mean, or at the draw of a seed."""
+    draw = mean_draw(twin)
+    if draw_seed is not None:
+        sample = draw_samples(twin, 1, np.random.default_rng(draw_seed))[0]
+        draw = dict(zip(twin.belief.names, sample.tolist(), strict=True))
+    compiled = compile_twin(twin, blobs, draw)
+    return ExportScene(
+        twin=twin,
+        compiled=compiled,
+        draw=draw,
+        draw_name="mean" if draw_seed is None else f"draw of seed {draw_seed}",
+        objects=tuple(_object(twin, compiled.model, name) for name in compiled.objects),
+        contacts=tuple(_contacts(compiled.model)),
+    )
+
+
+def mesh_in_file_frame(model: Any, m: int) -> Mesh:
+    """A mesh of a compiled model as its file had it: MuJoCo moves every mesh to its centre and principal axes."""
+    v0, vn = int(model.mesh_vertadr[m]), int(model.mesh_vertnum[m])
+    f0, fn = int(model.mesh_faceadr[m]), int(model.mesh_facenum[m])
+    T_file_mesh = SE3(SO3(np.array(model.mesh_quat[m])), np.array(model.mesh_pos[m]))
+    vertices = T_file_mesh @ np.array(model.mesh_vert[v0 : v0 + vn], dtype=np.float64)
+    return vertices, np.array(model.mesh_face[f0 : f0 + fn], dtype=np.int64)
+
+
+def _object(twin: Twin, model: Any, name: str) -> ExportObject:
+    mesh = twin.reconstruction.objects.get(name)
+    if mesh is None:
+        raise ConfigError(
+            f"The twin has no shape for {name!r}; it has {sorted(twin.reconstruction.objects)}.",
+            remedy="run the reconstruct stage again",
+        )
+    pieces = [model.mesh(f"{name}/{i}").id for i in range(len(twin.colliders[name]))]
+    return ExportObject(
+        name=name,
+        T_world_object=twin.initial_poses[name],
+        inertia=nominal_inertia(model, model.body(name).id),
+        mesh=mesh,
+        gaussians=gaussians_of(mesh),
+        pieces=tuple(mesh_in_file_frame(model, m) for m in pieces),
+    )
+
+
+def _contacts(model: Any) -> list[Contact]:
+    found = []
+    for label, pairs in contact_labels(model).items():
+        first = pairs[0]
+        friction = tuple(float(value) for value in model.pair_friction[first])
+        time_s, damping = (float(value) for value in model.pair_solref[first])
+        found.append(Contact(label, int(model.pair_dim[first]), friction, (time_s, damping)))
+    return found
