@@ -106,6 +106,10 @@ class Evidence:
     """The held-out episodes that were compared."""
     openings_of_holdout: int = 0
     """How many times this holdout has been opened for any twin, this one included: each may have taught somebody."""
+    within_m: float = 0.01
+    """An object that is off by more has been lost by the twin [m]."""
+    within_deg: float = 10.0
+    """So has one whose orientation is off by more [deg]."""
     curves: tuple[Curve, ...] = ()
     ranges: tuple[Range, ...] = ()
     weights: Mapping[str, float] = field(default_factory=dict)

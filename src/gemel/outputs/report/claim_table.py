@@ -62,7 +62,8 @@ def ratio_table(claims: Sequence[Claim]) -> str:
     """How much longer the fitted twin follows."""
     body = [
         f'<tr><th scope="row">{escape(c.subject)}: {escape(_TITLES.get(c.name, c.name))}</th>'
-        f'<td>{escape(c.physics)}</td><td>{escape(_DRIVES[c.drive])}</td><td class="number">{escape(value_text(c))}</td><td>{c.n}</td></tr>'
+        f"<td>{escape(c.physics)}</td><td>{escape(_DRIVES[c.drive])}</td>"
+        f'<td class="number">{escape(value_text(c))}</td><td>{c.n}</td></tr>'
         for c in claims
         if c.name.endswith("_ratio")
     ]

@@ -18,7 +18,6 @@ _QUANTITIES = {
     "tool_position": ("tool position", "mm", 1e3),
     "tool_orientation": ("tool orientation", "°", 1.0),
 }
-_BOUNDS = {"position": 10.0, "orientation": 10.0}
 _ROBOT = ("joints", "tool_position", "tool_orientation")
 _DRIVES = {"logged": "the robot led along its logged joints", "actions": "the robot driven by the recorded actions"}
 
@@ -70,11 +69,16 @@ def headline(evidence: Evidence) -> str:
     if ratio is None:
         return f"{len(evidence.episodes)} held-out episodes were replayed; no object moves in any of them."
     ours, theirs = (_mean(evidence, ratio, physics) for physics in ("posterior", "nominal"))
+    ends = f"{round(100 * ratio.confidence)} % interval {ratio.low:.2f} to {ratio.high:.2f}, n = {ratio.n} episodes"
     return (
         f"Led along the logged joints, the fitted twin follows {ratio.subject} for {ours:.2f} s of its motion, the "
-        f"nominal one for {theirs:.2f} s: {ratio.estimate:.2f} times as long ({round(100 * ratio.confidence)} % "
-        f"interval {ratio.low:.2f} to {ratio.high:.2f}, n = {ratio.n} episodes). Following ends at 1 cm or 10 degrees of error."
+        f"nominal one for {theirs:.2f} s: {ratio.estimate:.2f} times as long ({ends}). Following ends at "
+        f"{_bounds_text(evidence)} of error."
     )
+
+
+def _bounds_text(evidence: Evidence) -> str:
+    return f"{100.0 * evidence.within_m:g} cm or {evidence.within_deg:g} degrees"
 
 
 def _mean(evidence: Evidence, ratio: Claim, physics: str) -> float:
@@ -112,7 +116,8 @@ def _chart(title: str, curves: Sequence[Curve], label: str, bound: float | None)
 
 def _object_figures(evidence: Evidence) -> str:
     """For each object, drive and quantity: one chart per episode, physics side by side."""
-    parts = ["<h2>Objects over time</h2>", _legend(PHYSICS[:3])]
+    parts = ["<h2>Objects over time</h2>", _legend(PHYSICS[:3], _bounds_text(evidence))]
+    bounds = {"position": 1e3 * evidence.within_m, "orientation": evidence.within_deg}
     groups = dict.fromkeys((c.subject, c.drive, c.quantity) for c in evidence.curves if c.quantity not in _ROBOT)
     for subject, drive, quantity in groups:
         own = [c for c in evidence.curves if (c.subject, c.drive, c.quantity) == (subject, drive, quantity)]
@@ -121,7 +126,7 @@ def _object_figures(evidence: Evidence) -> str:
         parts.append('<div class="charts">')
         for episode in dict.fromkeys(c.episode for c in own):
             curves = sorted((c for c in own if c.episode == episode), key=lambda c: -PHYSICS.index(c.physics))
-            parts.append(_chart(f"episode {episode}", curves, "physics", _BOUNDS.get(quantity)))
+            parts.append(_chart(f"episode {episode}", curves, "physics", bounds.get(quantity)))
         parts.append("</div>")
     return "\n".join(parts)
 
@@ -140,7 +145,7 @@ def _robot_figures(evidence: Evidence) -> str:
     return "\n".join(parts) if own else ""
 
 
-def _legend(names: Sequence[str]) -> str:
+def _legend(names: Sequence[str], level: str) -> str:
     words = {
         "posterior": "posterior: fitted to calibration episodes (solid; band: nine in ten draws)",
         "prior": "prior: before anything was touched (dashed, with band)",
@@ -151,7 +156,7 @@ def _legend(names: Sequence[str]) -> str:
         f"{words[name]}</li>"
         for name in names
     )
-    return f"<ul>{items}<li>dotted level: 1 cm or 10 degrees</li></ul>"
+    return f"<ul>{items}<li>dotted level: {level}</li></ul>"
 
 
 def _beliefs(evidence: Evidence) -> str:

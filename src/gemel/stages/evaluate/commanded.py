@@ -74,7 +74,7 @@ def _tool_targets(
 
     data, body = mujoco.MjData(model), model.body(link).id
     columns = [(c, model.joint(name)) for c, name in enumerate(joints) if name]
-    places, dofs = [j.qposadr[0] for _, j in columns], [j.dofadr[0] for _, j in columns]
+    places, dofs = [int(j.qposadr[0]) for _, j in columns], [int(j.dofadr[0]) for _, j in columns]
     data.qpos[places] = [start[c] for c, _ in columns]
     mujoco.mj_kinematics(model, data)
     position, quaternion = data.xpos[body].copy(), data.xquat[body].copy()

@@ -120,6 +120,8 @@ def evaluate(
         lineage=dict(lineage),
         episodes=tuple(record.id for record in held_out.episodes),
         openings_of_holdout=opening.of_holdout,
+        within_m=config.position_m,
+        within_deg=config.rotation_deg,
         curves=(*(curve for result in results for curve in result.curves), *floor),
         ranges=(
             *ranges_of(twin.belief, POSTERIOR, twin.belief.names),
