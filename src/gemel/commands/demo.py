@@ -19,6 +19,9 @@ _QUICK = """
 # What makes the demo quick, at some cost in precision; leave it out for a twin that you want to use.
 [track]
 every = 2
+
+[identify]
+ensemble = 72
 """
 
 

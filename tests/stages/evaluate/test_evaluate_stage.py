@@ -52,19 +52,20 @@ def test_a_twins_own_episodes_have_no_error_and_wrong_friction_is_lost_sooner(tw
     wrong = belief({COM: (TRUTH[COM],) * 2, FRICTION: (2.0 * TRUTH[FRICTION],) * 2})
     spread = belief({COM: (-0.01, 0.05), FRICTION: (0.15, 0.6)})
     evidence = _evidence(twin, store, prior=spread, nominal=wrong)
-    for drive, most_m in (("actions", 1e-6), ("logged", 2e-3)):
+    for drive, most_m in (("actions", 1e-6), ("logged", 5e-3)):
         position = evidence.claim("position_error", subject="t_block", physics="posterior", drive=drive)
         joints = evidence.claim("joint_rmse", subject="all", physics="posterior", drive=drive)
         assert position is not None
         assert joints is not None
         assert position.estimate < most_m
-        assert joints.estimate < most_m
+        assert joints.estimate < 1e-3
         assert position.n == 4
         ratio = evidence.claim("follow_time_ratio", subject="t_block", physics="posterior/nominal", drive=drive)
         assert ratio is not None
         assert ratio.low > 1.0
         assert ratio.low <= ratio.estimate <= ratio.high
-    assert any("the posterior follows to the end in episodes 0, 1, 2, 3" in note for note in evidence.notes)
+    whole = "Driven by the recorded actions, the posterior follows to the end in episodes 0, 1, 2, 3"
+    assert any(note.startswith(whole) for note in evidence.notes)
     assert any("No real-vs-real floor" in note for note in evidence.notes)
     gap = evidence.claim("tool_denavit_hartenberg_gap", subject="all")
     assert gap is not None

@@ -21,7 +21,7 @@ from gemel.artifacts.blob import Blobs
 from gemel.artifacts.capture import Domain
 from gemel.artifacts.episode import Episode, Frames
 from gemel.artifacts.evidence import Curve, Evidence
-from gemel.artifacts.finding import Finding, Severity
+from gemel.artifacts.finding import Finding
 from gemel.artifacts.held_out import HeldOutData, Opening
 from gemel.artifacts.track import Tracks
 from gemel.artifacts.twin import Twin
@@ -39,11 +39,12 @@ from gemel.stages.evaluate.claims import (
     ratio_claims,
     repeat_claims,
 )
-from gemel.stages.evaluate.commanded import NONE, commanded_path, kind_of_actions
+from gemel.stages.evaluate.commanded import TOOL_STEPS, commanded_path, kind_of_actions
 from gemel.stages.evaluate.compare import Compared, Yardstick, compare
 from gemel.stages.evaluate.config import EvaluateConfig
 from gemel.stages.evaluate.floor import is_repeat, repeat_curves
 from gemel.stages.evaluate.joint_error import JointMeasure, joint_measures
+from gemel.stages.evaluate.remarks import findings_of, notes_on
 from gemel.stages.evaluate.replay import ACTIONS, LOGGED, JointPath, TwinReplay
 from gemel.stages.evaluate.tool_error import Tool, make_tool
 
@@ -106,7 +107,7 @@ def evaluate(
         on_progress((index + 1) / len(held_out.episodes))
     floor = _floor(repeats, tracks, frames, robot.measures, config)
     domains = (*dict.fromkeys(record.domain for record in held_out.episodes), Domain.TWIN)
-    notes = _notes(results, tracks, kind, floor, len(repeats))
+    notes = notes_on(results, tracks, kind, floor, len(repeats))
     evidence = Evidence(
         claims=(
             *ratio_claims(results, domains, config.confidence, rng),
@@ -132,7 +133,7 @@ def evaluate(
         scales=_by_joint(robot.measures, held_out, "scales"),
         notes=notes,
     )
-    return evidence, EvaluateInfo(_findings(results, opening))
+    return evidence, EvaluateInfo(findings_of(results, opening))
 
 
 def _physics(
@@ -159,7 +160,7 @@ def _robot(held_out: HeldOutData, twin: Twin, config: EvaluateConfig, blobs: Blo
 def _paths(kind: str, episode: Episode, held_out: HeldOutData, twin: Twin, robot: _Robot) -> dict[str, JointPath]:
     """What leads the robot, by drive."""
     paths = {LOGGED: JointPath(episode.times_s, episode.joint_positions)}
-    if len(robot.arms) == 1 or (robot.arms and kind != "tool-steps"):
+    if len(robot.arms) == 1 or (robot.arms and kind != TOOL_STEPS):
         commanded = commanded_path(
             kind, episode, held_out.action_names, held_out.joints, robot=robot.model, link=robot.arms[0].link,
             model_joints=twin.joints,
@@ -194,54 +195,3 @@ def _by_joint(measures: Sequence[JointMeasure], held_out: HeldOutData, what: str
         for measure in measures
         for column, value in zip(measure.arm.columns, getattr(measure, what), strict=True)
     }
-
-
-def _notes(
-    results: Sequence[Compared], tracks: Tracks, kind: str, floor: Sequence[Curve], starts: int
-) -> tuple[str, ...]:
-    notes = [f"Objects of the record come from {tracks.source}; their own error is in every object error here."]
-    if kind == NONE:
-        notes.append("Recorded actions are neither joint targets nor steps of the tool: only the log was replayed.")
-    censored = {
-        physics: [r.episode for r in results for key, time in r.follow_times.items()
-                  if key[1:] == (physics, LOGGED) and time.is_censored]
-        for physics in (POSTERIOR, PRIOR, NOMINAL)
-    }  # fmt: skip
-    for physics, episodes in censored.items():
-        if episodes:
-            notes.append(
-                f"Led along the log, the {physics} follows to the end in episodes {', '.join(episodes)}: "
-                "there its time is that of the record, and the truth is longer."
-            )
-    still = [f"{name} in episode {r.episode}" for r in results for name in r.still]
-    if still:
-        notes.append(f"Never moves, so that there is nothing to follow: {'; '.join(still)}.")
-    if not floor:
-        notes.append(
-            f"No real-vs-real floor: of {starts} pairs of episodes with the same start none repeats its actions."
-        )
-    return tuple(notes)
-
-
-def _findings(results: Sequence[Compared], opening: Opening) -> tuple[Finding, ...]:
-    found = []
-    if opening.of_twin > 1:
-        found.append(Finding(
-            "opened-again", Severity.WARNING,
-            f"The holdout has been opened {opening.of_twin} times for this twin; only the first is a blind test.",
-            "quote the first evidence, or record new trials",
-        ))  # fmt: skip
-    far = [r.episode for r in results if any(metres > 1e-6 or radians > 1e-6 for metres, radians in r.gaps)]
-    if far:
-        found.append(Finding(
-            "tool-disagrees", Severity.WARNING,
-            f"The tool by the Denavit-Hartenberg table and by MuJoCo differ in episodes {', '.join(far)}.",
-            "the arm is no serial chain of logged joints; trust MuJoCo, and name its joints under [evaluate.arms]",
-        ))  # fmt: skip
-    broken = sum(result.diverged for result in results)
-    if broken:
-        found.append(Finding(
-            "diverged", Severity.WARNING, f"{broken} simulations broke down; they stand still from there on.",
-            "look at the belief's widest parameters",
-        ))  # fmt: skip
-    return tuple(found)
