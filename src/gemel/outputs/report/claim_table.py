@@ -35,6 +35,8 @@ def value_text(claim: Claim) -> str:
 def physics_table(claims: Sequence[Claim]) -> str:
     """Means over episodes, physics side by side."""
     shown = [claim for claim in claims if claim.physics in PHYSICS]
+    arms = repeated_subjects([claim.subject for claim in shown if claim.name == "joint_rmse"])
+    shown = [claim for claim in shown if claim.subject not in arms]
     columns = [name for name in PHYSICS if any(claim.physics == name for claim in shown)]
     rows = dict.fromkeys((claim.subject, claim.name) for claim in shown)
     body = []
@@ -56,6 +58,11 @@ def physics_table(claims: Sequence[Claim]) -> str:
         f'<th scope="col">what</th><th scope="col">robot</th>{head}<th scope="col">n</th>',
         body,
     )
+
+
+def repeated_subjects(arms: Sequence[str]) -> tuple[str, ...]:
+    """`all` where there is one arm only: it says the same twice."""
+    return ("all",) if len(set(arms)) == 2 else ()
 
 
 def ratio_table(claims: Sequence[Claim]) -> str:

@@ -25,15 +25,14 @@ class Line:
 
 
 def line_chart(title: str, lines: Sequence[Line], *, x_label: str, y_label: str, bound: float | None = None) -> str:
-    """An SVG element; `bound` draws a dashed level."""
-    x_high = max(float(line.x.max()) for line in lines)
-    x_low = min(float(line.x.min()) for line in lines)
+    """An SVG element from x = 0 and y = 0 on; `bound` draws a dashed level."""
+    x_high = max(1e-9, *(float(line.x.max()) for line in lines))
     y_high = _top(lines, bound)
-    across = (_WIDTH - _LEFT - _RIGHT) / max(x_high - x_low, 1e-9)
+    across = (_WIDTH - _LEFT - _RIGHT) / x_high
     up = (_HEIGHT - _TOP - _BOTTOM) / y_high
 
     def points(x: np.ndarray, y: np.ndarray) -> str:
-        place = zip(_LEFT + across * (x - x_low), _HEIGHT - _BOTTOM - up * np.minimum(y, y_high), strict=True)
+        place = zip(_LEFT + across * np.maximum(x, 0.0), _HEIGHT - _BOTTOM - up * np.minimum(y, y_high), strict=True)
         return " ".join(f"{a:.1f},{b:.1f}" for a, b in place)
 
     said = "; ".join(f"{line.label} ends at {line.y[-1]:.3g}, at most {line.y.max():.3g}" for line in lines)
@@ -41,7 +40,7 @@ def line_chart(title: str, lines: Sequence[Line], *, x_label: str, y_label: str,
         f'<svg role="img" viewBox="0 0 {_WIDTH} {_HEIGHT}" class="chart">',
         f"<title>{escape(f'{title}. {y_label} over {x_label}: {said}.')}</title>",
         f'<text x="{_LEFT}" y="14" class="name">{escape(title)}</text>',
-        *_axes((x_low, x_high), y_high, x_label, y_label),
+        *_axes(x_high, y_high, x_label, y_label),
     ]
     for line in lines:
         if line.low is not None and line.high is not None:
@@ -49,7 +48,7 @@ def line_chart(title: str, lines: Sequence[Line], *, x_label: str, y_label: str,
             parts.append(f'<polygon class="band {escape(line.label)}" points="{outline}"/>')
     if bound is not None:
         level = np.array([bound, bound])
-        parts.append(f'<polyline class="bound" points="{points(np.array([x_low, x_high]), level)}"/>')
+        parts.append(f'<polyline class="bound" points="{points(np.array([0.0, x_high]), level)}"/>')
     parts += [
         f'<polyline class="line {escape(line.label)}" points="{points(line.x, line.y)}"/>' for line in lines
     ]  # fmt: skip
@@ -65,20 +64,23 @@ def _top(lines: Sequence[Line], bound: float | None) -> float:
 
 
 def _round_up(value: float) -> float:
+    """The next number up whose quarters are short to write."""
     power = 10.0 ** np.floor(np.log10(value))
-    return float(next(n * power for n in (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0) if n * power >= value * 0.9999))
+    steps = (1.0, 1.2, 1.6, 2.0, 2.4, 3.2, 4.0, 6.0, 8.0, 10.0)
+    return float(next(n * power for n in steps if n * power >= value * 0.9999))
 
 
-def _axes(x_range: tuple[float, float], y_high: float, x_label: str, y_label: str) -> list[str]:
+def _axes(x_high: float, y_high: float, x_label: str, y_label: str) -> list[str]:
     bottom, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
     parts = [f'<path class="axis" d="M{_LEFT},{_TOP} V{bottom} H{right}"/>']
     for share in np.linspace(0.0, 1.0, _TICKS + 1):
         y = bottom - share * (bottom - _TOP)
-        x = _LEFT + share * (right - _LEFT)
-        value = x_range[0] + share * (x_range[1] - x_range[0])
         parts.append(f'<path class="grid" d="M{_LEFT},{y:.1f} H{right}"/>')
         parts.append(f'<text x="{_LEFT - 4}" y="{y + 3:.1f}" class="tick end">{share * y_high:.3g}</text>')
-        parts.append(f'<text x="{x:.1f}" y="{bottom + 12}" class="tick middle">{value:.2g}</text>')
+    step = _round_up(x_high / 8.0)
+    for value in np.arange(0.0, x_high + 1e-9, step):
+        x = _LEFT + value / x_high * (right - _LEFT)
+        parts.append(f'<text x="{x:.1f}" y="{bottom + 12}" class="tick middle">{value:.3g}</text>')
     parts.append(f'<text x="{right}" y="{_HEIGHT - 5}" class="tick end">{escape(x_label)}</text>')
     parts.append(f'<text x="{right}" y="14" class="tick end">{escape(y_label)}</text>')
     return parts

@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 
 from gemel.artifacts.evidence import Claim, Curve, Evidence
-from gemel.outputs.report.claim_table import PHYSICS, physics_table, ratio_table
+from gemel.outputs.report.claim_table import PHYSICS, physics_table, ratio_table, repeated_subjects
 from gemel.outputs.report.line_chart import Line, line_chart
 
 _TEMPLATE = Path(__file__).with_name("page.html")
@@ -134,6 +134,7 @@ def _object_figures(evidence: Evidence) -> str:
 def _robot_figures(evidence: Evidence) -> str:
     """For each arm and quantity: one chart per episode, both drives, under the posterior."""
     own = [c for c in evidence.curves if c.quantity in _ROBOT and c.physics == "posterior"]
+    own = [c for c in own if c.subject not in repeated_subjects([c.subject for c in own])]
     parts = ["<h2>Robot over time</h2>", "<p>Solid: driven by the recorded actions. Dashed: led along its log.</p>"]
     for subject, quantity in dict.fromkeys((c.subject, c.quantity) for c in own):
         parts.append(f"<h3>{escape(subject)}: {_QUANTITIES[quantity][0]}</h3>")

@@ -82,9 +82,9 @@ def compare(
         for drive, path in paths.items():
             replay = replays.run(path, drive, start_s=start_s, end_s=end_s, poses=poses)
             found.diverged += int(replay.is_diverged.sum())
-            _robot(found, yardstick, replay, episode, (name, drive), start_s)
             for track in tracks:
                 _object(found, yardstick.config, replay, track, (name, drive), start_s, rng)
+            _robot(found, yardstick, replay, episode, (name, drive), start_s)
     return found
 
 
