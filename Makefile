@@ -18,8 +18,8 @@ $(STAMP): pyproject.toml requirements/constraints.txt
 	$(PY) -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[all,dev]'
 	touch $@
 
-demo: install  ## the loop as far as it exists, on a small capture
-	$(VENV)/bin/gemel demo
+demo: install  ## the whole loop on a small capture; ends with runs/demo/report.html
+	$(VENV)/bin/gemel demo --out runs/demo
 
 test: install  ## all tests (minutes, two cores, no GPU, no network)
 	$(PY) -m pytest -n 2 --dist loadfile

@@ -9,7 +9,9 @@ import pytest
 from gemel.cli import main
 from gemel.worlds.waving_arm import WavingArm, write_log
 
-COMMANDS = ("demo", "doctor", "inspect", "new", "run", "status", "audit", "gc", "world", "bench", "export")
+COMMANDS = (
+    "demo", "doctor", "inspect", "new", "run", "status", "evaluate", "report", "export", "audit", "gc", "world", "bench",
+)  # fmt: skip
 HEAVY = ("torch", "mujoco", "numba", "pyarrow", "av", "numpy")
 
 
@@ -34,9 +36,7 @@ def test_help_answers_in_half_a_second() -> None:
         assert command in text
 
 
-@pytest.mark.parametrize(
-    "command", ["demo", "doctor", "inspect", "new", "run", "status", "audit", "gc", "world", "bench", "export"]
-)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help_for_every_option(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """`gemel COMMAND --help` exits with 0 and explains itself."""
     with pytest.raises(SystemExit) as caught:
@@ -155,11 +155,30 @@ def test_doctor_reports_this_machine(capsys: pytest.CaptureFixture[str]) -> None
 
 @pytest.mark.slow
 def test_the_demo_runs_and_shows_the_refusal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One command shows the log, its faults, the roles, a refused holdout read and the proof."""
-    assert main(["demo", "--out", str(tmp_path / "demo")]) == 0
+    """One command: log, faults, roles, a refused holdout read, evidence from four episodes, and the proof."""
+    folder = tmp_path / "demo"
+    assert main(["demo", "--out", str(folder)]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "refused: Stage 'reconstruct' asked for episode" in text
     assert "proved: no fitting stage behind it" in text
+    assert "holdout opened, 1:" in text
+    tree = json.loads((folder / "evidence.json").read_text())
+    assert len(tree["holdout"]["episodes"]) == 4
+    assert "<svg" in (folder / "report.html").read_text()
+    (folder / "report.html").unlink()
+    assert main(["report", str(folder / "project"), "--out", str(folder)]) == 0
+    assert (folder / "report.html").exists()
+
+
+def test_a_report_without_evidence_and_a_demo_in_a_strange_folder_are_refused(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both end with code 2 and what to do; nothing is written."""
+    assert main(["report", str(project)]) == 2
+    assert "gemel evaluate" in capsys.readouterr().err
+    assert main(["demo", "--out", str(project)]) == 2
+    assert "not the demo's: twin.toml" in capsys.readouterr().err
+    assert [path.name for path in project.iterdir()] == ["twin.toml"]
 
 
 def test_the_real_recording_from_the_command_line(

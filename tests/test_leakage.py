@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from gemel.artifacts.capture import Capture
+from gemel.artifacts.evidence import Claim, Evidence
 from gemel.artifacts.provenance import Provenance
 from gemel.artifacts.split import Role, Split
 from gemel.cli import main
@@ -13,6 +14,7 @@ from gemel.errors import LeakageError
 from gemel.project import open_project
 from gemel.running import Run
 from gemel.store.audit import audit
+from gemel.store.seal import open_holdout
 from gemel.store.store import Store, work_key
 
 
@@ -36,8 +38,6 @@ def _fit(run: Run, episodes: tuple[str, ...]) -> str:
     key = work_key(provenance)
     frames = run.frames(run.get("ingest", Capture), "reconstruct", key)
     mean = sum(float(frames.image(e, "front", 0).mean()) for e in episodes) / len(episodes)
-    from gemel.artifacts.evidence import Claim, Evidence
-
     claim = Claim("mean level", "1", mean, mean, mean, 0.95, len(episodes), ())
     return run.store.put(Evidence((claim,), (), "", 0, {}), provenance, key=key, duration_s=0.0)
 
@@ -50,6 +50,23 @@ def test_an_artifact_fitted_to_calibration_data_is_proved_clean(run: Run) -> Non
     assert verdict.holdout == _ids(run, Role.HOLDOUT)
     assert [step.stage for step in verdict.steps] == ["reconstruct", "split", "ingest"]
     assert set(verdict.steps[0].episodes_read) == set(_ids(run, Role.CALIBRATION))
+
+
+def test_openings_are_in_the_audit_and_nothing_may_be_made_from_evidence(run: Run) -> None:
+    """The audit lists every opening; an artifact whose lineage has Evidence in it is refuted."""
+    clean = _fit(run, _ids(run, Role.CALIBRATION))
+    open_holdout(
+        run.store.ledger, key="k", split_address=run.addresses["split"], twin_address=clean, is_again=False
+    )  # fmt: skip
+    verdict = audit(run.store, clean)
+    assert verdict.is_clean
+    assert len(verdict.openings) == 1
+    assert f"for twin {clean[:8]}" in verdict.openings[0]
+    inputs = {"split": run.addresses["split"], "evidence": clean}
+    provenance = Provenance("identify", inputs, {}, {}, "code", 0, "cpu")
+    tuned = Evidence((), (), "", 0, {})
+    address = run.store.put(tuned, provenance, key=work_key(provenance), duration_s=0.0)
+    assert any("made from what the holdout showed" in offence for offence in audit(run.store, address).offences)
 
 
 def test_a_stage_that_asks_for_a_holdout_episode_gets_an_error_not_a_frame(run: Run) -> None:

@@ -41,6 +41,7 @@ def _commands() -> dict[str, Callable[..., Any]]:
     from gemel.commands.bench import Bench
     from gemel.commands.demo import Demo
     from gemel.commands.doctor import Doctor
+    from gemel.commands.evaluate import Evaluate, Report
     from gemel.commands.export import Export
     from gemel.commands.inspect import Inspect
     from gemel.commands.new import New
@@ -59,6 +60,8 @@ def _commands() -> dict[str, Callable[..., Any]]:
         "status": Status,
         "suggest": Suggest,
         "export": Export,
+        "evaluate": Evaluate,
+        "report": Report,
         "audit": Audit,
         "gc": Gc,
         "world": World,

@@ -1,8 +1,10 @@
 """The stages in order: how each is wired to the artifacts before it. This is the only file that knows all stages.
 
-Those of physics are wired in physics_wiring.py.
+Those of physics are wired in physics_wiring.py, evaluate in evaluate_wiring.py. A run ends before evaluate: the holdout
+is opened only when that is asked for.
 """
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ from gemel.artifacts.segmentation import Segmentation
 from gemel.artifacts.split import FitData, Split
 from gemel.artifacts.track import Tracks
 from gemel.artifacts.twin import Twin
+from gemel.evaluate_wiring import make_evidence
 from gemel.outputs.pictures.sheet import Picture
 from gemel.outputs.pictures.write import write_pictures
 from gemel.physics_wiring import (
@@ -217,6 +220,20 @@ def run_project(
     return run_stages(STAGES, project, reporter, first=first, last=last)
 
 
+def _evaluate(*, is_again: bool) -> Stage:
+    """The one stage that opens the holdout."""
+    return Stage(
+        "evaluate", "gemel.stages.evaluate.stage",
+        ("ingest", "split", "segment", "reconstruct", "track", "draft", "assemble"), lambda run: {},
+        lambda run: run.project.settings.evaluate, partial(make_evidence, is_again=is_again),
+    )  # fmt: skip
+
+
+def evaluate_project(project: Project, reporter: Reporter, *, is_again: bool = False) -> list[StageResult]:
+    """Run what is missing, then open the holdout for the twin; `is_again` allows a second opening for the same one."""
+    return run_stages((*STAGES, _evaluate(is_again=is_again)), project, reporter)
+
+
 def project_status(project: Project) -> list[StageStatus]:
     """What exists of each stage, without running anything."""
-    return status_of(STAGES, project)
+    return status_of((*STAGES, _evaluate(is_again=False)), project)

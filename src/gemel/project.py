@@ -9,6 +9,7 @@ from gemel.errors import ConfigError, choices_text
 from gemel.services.formats.calibration import JointScale
 from gemel.services.formats.toml_table import from_table, read_toml
 from gemel.stages.assemble.config import AssembleConfig
+from gemel.stages.evaluate.config import EvaluateConfig
 from gemel.stages.identify.config import IdentifyConfig
 from gemel.stages.ingest.config import IngestConfig
 from gemel.stages.prior.config import Matter, Measurement, Part, PriorConfig, Surface
@@ -110,6 +111,7 @@ class Settings:
     identify: IdentifyConfig = field(default_factory=IdentifyConfig)
     assemble: AssembleConfig = field(default_factory=AssembleConfig)
     track: TrackConfig = field(default_factory=TrackConfig)
+    evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
 
 
 @dataclass(frozen=True)

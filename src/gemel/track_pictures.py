@@ -25,21 +25,22 @@ def track_pictures(tracks: Tracks, info: TrackInfo, reconstruction: Reconstructi
     records = {record.id: record for record in (*info.lab.fit.calibration, *info.lab.fit.validation)}
     pictures = {}
     for track in tracks.tracks:
-        steps = [int(s) for s in np.unique(np.linspace(0, len(track.times_s) - 1, _FRAMES).round())]
+        looks = [int(s) for s in np.unique(np.linspace(0, len(track.times_s) - 1, _FRAMES).round())]
+        steps = [info.every * look for look in looks]
         cells = [
-            _cell(view, track, step, reconstruction)
-            for step, views in zip(steps, info.lab.views(records[track.episode], steps), strict=True)
+            _cell(view, track, look, reconstruction)
+            for look, views in zip(looks, info.lab.views(records[track.episode], steps), strict=True)
             for view in views
         ]
         pictures[f"{track.object}_episode_{track.episode}"] = sheet(cells, columns=len(info.lab.lookout.cameras))
     return pictures
 
 
-def _cell(view: View, track: Track, step: int, reconstruction: Reconstruction) -> Picture:
+def _cell(view: View, track: Track, look: int, reconstruction: Reconstruction) -> Picture:
     mesh, n = reconstruction.objects[track.object], magnification(view.shape[1], wanted=_WANTED_PX)
-    T = view.T_camera_world @ track.Ts_world_object[step].as_matrix()
+    T = view.T_camera_world @ track.Ts_world_object[look].as_matrix()
     p_camera = mesh.vertices @ T[:3, :3].T + T[:3, 3]
     mask = silhouette(p_camera, mesh.faces, n * view.intrinsics, n * view.shape[1], n * view.shape[0])
     picture = as_picture(view.image, size=n)
-    outline(picture, mask, BEFORE if track.is_lost[step] else AFTER)
-    return labelled(picture, f"{view.camera} {track.times_s[step]:.2f} s")
+    outline(picture, mask, BEFORE if track.is_lost[look] else AFTER)
+    return labelled(picture, f"{view.camera} {track.times_s[look]:.2f} s")

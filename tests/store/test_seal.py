@@ -8,7 +8,7 @@ from gemel.artifacts.capture import Domain, EpisodeKind, EpisodeRecord
 from gemel.artifacts.split import Role, Split
 from gemel.errors import LeakageError
 from gemel.store.ledger import Ledger
-from gemel.store.seal import Grant, current_roles, record_roles
+from gemel.store.seal import Grant, current_roles, open_holdout, record_roles
 
 
 def _record(episode: str, fingerprint: str) -> EpisodeRecord:
@@ -97,3 +97,31 @@ def test_recording_the_same_roles_again_adds_nothing(ledger: Ledger) -> None:
     """A resumed run finds its roles in force."""
     record_roles(ledger, split_address="s1", capture_address="c1", split=SPLIT)
     assert len(list(ledger.entries("roles"))) == 1
+
+
+def test_openings_are_counted_per_twin_and_per_holdout(ledger: Ledger) -> None:
+    """Once per twin unless asked for again; work that goes on under the same key is one opening; all are counted."""
+
+    def opened(key: str, twin: str, *, is_again: bool = False) -> tuple[int, int]:
+        found = open_holdout(ledger, key=key, split_address="s1", twin_address=twin, is_again=is_again)
+        return found.of_twin, found.of_holdout
+
+    assert opened("k1", "twin1") == (1, 1)
+    assert opened("k1", "twin1") == (1, 1)
+    with pytest.raises(LeakageError, match="already been opened for this twin"):
+        opened("k2", "twin1")
+    assert len(list(ledger.entries("opened"))) == 1
+    assert opened("k2", "twin1", is_again=True) == (2, 2)
+    assert opened("k3", "twin2") == (1, 3)
+    with pytest.raises(LeakageError, match="not the one in force"):
+        open_holdout(ledger, key="k4", split_address="s0", twin_address="twin3", is_again=False)
+
+
+def test_an_evaluation_is_no_fit(ledger: Ledger) -> None:
+    """What evaluate has read may stay held out under a new split; what a fitting stage has read may not."""
+    Grant(ledger, "evaluate", "k").read(RECORDS["held"], "signals")
+    record_roles(ledger, split_address="s2", capture_address="c1", split=replace(SPLIT, seed=1))
+    Grant(ledger, "track", "k").read(RECORDS["cal"], "signals")
+    turned = {"cal": Role.HOLDOUT, "val": Role.VALIDATION, "held": Role.CALIBRATION}
+    with pytest.raises(LeakageError, match="'cal' would become holdout"):
+        record_roles(ledger, split_address="s3", capture_address="c1", split=replace(SPLIT, role_from_episode=turned))

@@ -41,7 +41,12 @@ def bare_warp(
     taken = free - wp.get_device().free_memory
     told = [wp.array(np.ascontiguousarray(np.swapaxes(c, 0, 1), dtype=np.float32), dtype=float) for c in commands]
     buffer = wp.zeros_like(told[0])
-    start = {"qpos": qpos, "qvel": np.zeros((count, model.nv)), "ctrl": held, "qacc_warmstart": np.zeros((count, model.nv))}
+    start = {
+        "qpos": qpos,
+        "qvel": np.zeros((count, model.nv)),
+        "ctrl": held,
+        "qacc_warmstart": np.zeros((count, model.nv)),
+    }
 
     def reset() -> None:
         for name, values in start.items():

@@ -79,6 +79,8 @@ def show(result: "AuditResult") -> None:
             f"{short(result.ledger_head)}; refusals on record: {result.refusal_count}.",
             style="green",
         )
+        for number, opening in enumerate(result.openings, 1):
+            out.print(f"  holdout opened, {number}: {opening}.")
     elif result.is_clean:
         out.print(
             f"  nothing is held out at this point, so nothing can have leaked; "

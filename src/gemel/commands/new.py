@@ -32,6 +32,8 @@ class New:
     """Confirm the inferred units as they are; look at the evidence first (`gemel inspect`)."""
     seed: int = 0
     """Seed of everything that is drawn in this project."""
+    holdout: float = 0.2
+    """Part of the task episodes that is sealed until `gemel evaluate`."""
 
     def run(self) -> int:
         """Inspect the log, settle the units, write twin.toml."""
@@ -54,6 +56,7 @@ class New:
             robot=self.robot,
             task=self.task,
             seed=self.seed,
+            holdout=self.holdout,
             found=found,
             units=units,
         )

@@ -31,6 +31,7 @@ def write_project(
     robot: Path | None,
     task: str,
     seed: int,
+    holdout: float = 0.2,
     found: Inspection,
     units: Mapping[str, tuple[str, bool]],
 ) -> Path:
@@ -46,7 +47,7 @@ def write_project(
         *[_joint_block(joint, unit, ok, found) for joint, (unit, ok) in units.items()],
         *[_camera_block(source, camera.name) for camera in source.layout.cameras],
         _segment_block(),
-        _split_block(),
+        _split_block(holdout),
     ]
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / SETTINGS
@@ -87,13 +88,13 @@ def _camera_block(source: Source, name: str) -> list[str]:
     ]
 
 
-def _split_block() -> list[str]:
+def _split_block(holdout: float) -> list[str]:
     return [
         "[split]",
         '# Kept apart: "episode", "object", "initial-condition" or "camera-path".',
         'by = "episode"',
         "validation = 0.2",
-        "holdout = 0.2",
+        f"holdout = {toml_value(holdout)}",
     ]
 
 

@@ -1,13 +1,15 @@
 """Proof, or refutation with the offending path, that no holdout episode is in an artifact.
 
-The proof has five parts: the ledger's chain is whole; every object of the lineage still matches its address
+The proof has six parts: the ledger's chain is whole; every object of the lineage still matches its address
 and is in the ledger; roles were recorded before the first fitting read; no read behind the artifact touched a
-holdout episode or a copy of one; and no two episodes that are alike have different roles.
+holdout episode or a copy of one; nothing was made from what an opening of the holdout showed; and no two episodes
+that are alike have different roles.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gemel.artifacts.evidence import Evidence
 from gemel.artifacts.split import Role, Split
 from gemel.errors import StoreError
 from gemel.store.address import short
@@ -44,6 +46,8 @@ class Audit:
     ledger_head: str
     refusal_count: int
     """How often a stage asked for sealed data and was refused."""
+    openings: tuple[str, ...] = ()
+    """When, and for which twin, the holdout was opened, oldest first."""
 
     @property
     def is_clean(self) -> bool:
@@ -60,6 +64,8 @@ def audit(store: Store, address: str) -> Audit:
     for step, problems in _walk(store, address):
         steps.append(step)
         offences.extend(problems)
+    offences += [f"{step.path}: it was made from what the holdout showed" for step in steps[1:]
+                 if step.type == Evidence.__name__]  # fmt: skip
     split_steps = [step for step in steps if step.type == Split.__name__]
     split = store.get(split_steps[0].address, Split) if split_steps else None
     if split is not None:
@@ -76,6 +82,17 @@ def audit(store: Store, address: str) -> Audit:
         accepted=_accepted(split) if split else (),
         ledger_head=store.ledger.head(),
         refusal_count=sum(1 for _ in store.ledger.entries("refused")),
+        openings=_openings(store, split) if split else (),
+    )
+
+
+def _openings(store: Store, split: Split) -> tuple[str, ...]:
+    """Openings of any episode that is held out now."""
+    sealed = {split.fingerprint_from_episode[episode] for episode in split.episodes(Role.HOLDOUT)}
+    return tuple(
+        f"{entry.at} for twin {short(entry.body['twin'])} (ledger entry {entry.number})"
+        for entry in store.ledger.entries("opened")
+        if sealed & set(entry.body["fingerprints"])
     )
 
 

@@ -27,7 +27,7 @@ _MODULES = {
         "Capture", "ClockReport", "Domain", "EpisodeKind", "EpisodeRecord", "ImageSequence", "JointSignal",
         "UnitSource", "VideoSegment",
     ),
-    "gemel.artifacts.evidence": ("Claim", "Evidence", "Failure", "FailureLabel"),
+    "gemel.artifacts.evidence": ("Claim", "Curve", "Evidence", "Failure", "FailureLabel", "Range"),
     "gemel.artifacts.finding": ("Finding", "Severity"),
     "gemel.artifacts.gaussians": ("Gaussians",),
     "gemel.artifacts.inspection": (

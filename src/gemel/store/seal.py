@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gemel.artifacts.capture import EpisodeRecord
+from gemel.artifacts.held_out import Opening
 from gemel.artifacts.split import Role, Split
 from gemel.errors import LeakageError
 from gemel.store.ledger import Ledger
@@ -78,7 +79,7 @@ def _refuse_used_holdout(ledger: Ledger, split: Split) -> None:
     stage_from_fingerprint = {
         entry.body["fingerprint"]: entry.body["stage"]
         for entry in ledger.entries("read")
-        if entry.body["stage"] not in PREPARING_STAGES
+        if entry.body["stage"] not in PREPARING_STAGES | {OPENING_STAGE}
     }
     for episode in split.episodes(Role.HOLDOUT):
         fingerprint = split.fingerprint_from_episode[episode]
@@ -88,6 +89,33 @@ def _refuse_used_holdout(ledger: Ledger, split: Split) -> None:
                 f"{stage_from_fingerprint[fingerprint]!r} has already read it.",
                 remedy="keep the split that was recorded first, or start a new project with `gemel new`",
             )
+
+
+def open_holdout(ledger: Ledger, *, key: str, split_address: str, twin_address: str, is_again: bool) -> Opening:
+    """Write down that the holdout is opened for a twin; a second time for the same twin only when asked for.
+
+    Work that was cut off and goes on under the same `key` is one opening.
+    """
+    roles = current_roles(ledger)
+    if roles is None or roles.split != split_address:
+        raise LeakageError(
+            "The split whose holdout is to be opened is not the one in force.",
+            remedy="run the project again with `gemel run`, then evaluate",
+        )
+    sealed = sorted(roles.sealed_fingerprints())
+    before = [entry for entry in ledger.entries("opened") if entry.body["key"] != key]
+    of_twin = [entry for entry in before if entry.body["twin"] == twin_address]
+    if of_twin and not is_again:
+        raise LeakageError(
+            f"The holdout has already been opened for this twin (ledger entry {of_twin[-1].number}, {of_twin[-1].at}), "
+            "with other settings or another version of the program.",
+            remedy="`gemel report DIR` shows what was found then; `gemel evaluate DIR --again` opens it once more, and "
+            "every report says so",
+        )
+    body = {"key": key, "split": split_address, "twin": twin_address, "fingerprints": sealed}
+    ledger.append_unless("opened", body, fields=())
+    of_holdout = [entry for entry in before if set(entry.body["fingerprints"]) & set(sealed)]
+    return Opening(split_address, twin_address, len(of_twin) + 1, len(of_holdout) + 1)
 
 
 @dataclass(frozen=True)

@@ -139,9 +139,7 @@ class TwinVectorEnv(gym.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
         self.ground.reset(rows, given)
         return self._observation(self.ground.values()), {}
 
-    def step(
-        self, actions: np.ndarray
-    ) -> tuple[Obs, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    def step(self, actions: np.ndarray) -> tuple[Obs, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """One control period of all; what an episode that ended showed last is in `infos["final_obs"]`."""
         trial = _Trial(self.ground, actions)
         infos: dict[str, Any] = dict(trial.infos(self.ground))

@@ -57,9 +57,7 @@ class SimulatorWarp(Simulations):
             self._d: Any = mjw.make_data(
                 model, count, nconmax=contacts_per_world or contacts, njmax=constraints_per_world or rows
             )
-        self._drives: DrivesWarp = DrivesWarp(
-            DriveSettings.ideal(count, model.nu), self.timestep_s, self._device
-        )
+        self._drives: DrivesWarp = DrivesWarp(DriveSettings.ideal(count, model.nu), self.timestep_s, self._device)
         self._is_ramp = False
         self._own_rooms: set[str] = set()
         self._buffer: Any = None

@@ -1,5 +1,7 @@
-"""Intervals and whether they keep their word: quantiles, coverage with binomial bounds, interval scores, SBC."""
+"""Intervals and whether they keep their word: quantiles, coverage with binomial bounds, interval scores, SBC,
+bootstraps."""
 
+from gemel.services.stats.bootstrap import mean_interval, ratio_interval
 from gemel.services.stats.calibration import chi_square_p, rank_statistics
 from gemel.services.stats.coverage import binomial_bounds, is_within_bounds, wilson_interval
 from gemel.services.stats.intervals import central_interval, interval_score, weighted_quantiles
@@ -13,7 +15,9 @@ __all__ = [
     "effective_sample_size",
     "interval_score",
     "is_within_bounds",
+    "mean_interval",
     "rank_statistics",
+    "ratio_interval",
     "weighted_quantiles",
     "wilson_interval",
 ]

@@ -17,6 +17,7 @@ from gemel.artifacts.belief import Parameter
 from gemel.errors import ConfigError
 from gemel.geometry import SE3, SO3
 from gemel.services.inference import NoiseLayout
+from gemel.services.sim.laid_down import laid_down
 from gemel.services.sim.simulator import Simulator
 from gemel.stages.identify.config import PUSH_WORTH
 from gemel.stages.identify.problem import pose_residuals
@@ -166,7 +167,7 @@ class TrackedProblem:
 
     def _starts(self, offset: SE3, draws: int) -> tuple[SE3, Float[np.ndarray, "sim 6"]]:
         """Where each object starts in the robot's frame, and how fast."""
-        wxyz_xyz = np.stack([_laid_down(s.T_world_object, self.scene.T_world_rest).wxyz_xyz for s in self.segments])
+        wxyz_xyz = np.stack([laid_down(s.T_world_object, self.scene.T_world_rest).wxyz_xyz for s in self.segments])
         velocities = np.stack([s.velocity for s in self.segments])
         starts = offset.inverse() @ SE3.from_wxyz_xyz(np.tile(wxyz_xyz, (draws, 1)))
         return starts, np.tile(velocities, (draws, 1))
@@ -206,16 +207,3 @@ def _offset(values: Mapping[str, np.ndarray], count: int) -> SE3:
     zero = np.zeros(count)
     x, y, yaw = (values.get(name, zero) for name in TRACK_PARAMETERS[:3])
     return SE3(SO3.exp(np.stack([zero, zero, yaw], axis=1)), np.stack([x, y, zero], axis=1))
-
-
-def _laid_down(tracked: SE3, rest: SE3 | None) -> SE3:
-    """The pose with height and tilt of the resting object, where it is near to that; else as tracked."""
-    if rest is None:
-        return tracked
-    turn = (tracked.rotation @ rest.rotation.inverse()).as_matrix()
-    yaw = float(np.arctan2(turn[1, 0] - turn[0, 1], turn[0, 0] + turn[1, 1]))
-    flat = SO3.exp(np.array([0.0, 0.0, yaw])) @ rest.rotation
-    height = float(tracked.translation[2] - rest.translation[2])
-    if float(flat.angle_to(tracked.rotation)) > 0.1 or abs(height) > 0.02:
-        return tracked
-    return SE3(flat, np.array([*tracked.translation[:2], rest.translation[2]]))

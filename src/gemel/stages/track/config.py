@@ -18,6 +18,8 @@ class TrackConfig:
     """Steps of gradient descent through the renderer, in full mode."""
     episodes: tuple[str, ...] = ()
     """Follow objects in these episodes only; in all calibration and validation episodes unless given."""
+    every: int = 1
+    """Look at every so many frames: 2 halves the time, and an object may move twice as far between two looks."""
     has_moving_cameras: bool = False
     """Whether cameras on the robot are used although two or more stand still. They see the object from so near that
     errors of its shape outweigh what they add."""
@@ -39,3 +41,5 @@ class TrackConfig:
                 raise ConfigError(
                     f"[track] {name} = {getattr(self, name)} is not positive.", remedy="give a positive one"
                 )
+        if self.every < 1:
+            raise ConfigError(f"[track] every = {self.every} is less than 1.", remedy="give 1 for every frame")

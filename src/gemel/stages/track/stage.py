@@ -52,6 +52,8 @@ class TrackInfo:
     """By object: how much larger the calibration episodes show variances to be than one frame's residuals say."""
     lab: Lab | None = None
     """Cameras and scenery, for pictures."""
+    every: int = 1
+    """Steps of the log between two poses."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +67,6 @@ class _Job:
     smoothed: Smoothed
 
 
-@one_torch_thread()
 def track(
     fit: FitData,
     reconstruction: Reconstruction,
@@ -78,7 +79,30 @@ def track(
     on_progress: OnProgress = lambda fraction: None,
 ) -> tuple[Tracks, TrackInfo]:
     """All objects through all episodes; `robot` is the compiled robot model (`mujoco.MjModel`) or None."""
-    records = _chosen_records(fit, config)
+    return track_episodes(
+        _chosen_records(fit, config), fit, reconstruction, config, mask_of=mask_of, frames=frames, robot=robot,
+        predict=predict, on_progress=on_progress,
+    )  # fmt: skip
+
+
+@one_torch_thread()
+def track_episodes(
+    records: Sequence[EpisodeRecord],
+    fit: FitData,
+    reconstruction: Reconstruction,
+    config: TrackConfig,
+    *,
+    mask_of: MaskOf,
+    frames: Frames,
+    robot: Any,
+    predict: Predict = lambda episode, name, time_s: None,
+    on_progress: OnProgress = lambda fraction: None,
+) -> tuple[Tracks, TrackInfo]:
+    """All objects through the given episodes, before plates and cameras of the fit's.
+
+    Whether an episode may be read is decided by `frames`: a reader for `track` refuses the holdout, so only an
+    evaluation, with a reader of its own, can follow objects there.
+    """
     if config.source == "mocap":
         return _from_log(records, frames, config)
     if not reconstruction.objects:
@@ -108,7 +132,7 @@ def track(
     growth = {name: _growth(name, jobs, fit, targets[name]) for name in targets}
     tracks = tuple(_track(job, growth[job.name]) for job in jobs)
     findings += [finding for one in tracks for finding in track_findings(one)]
-    return Tracks(tracks, "video"), TrackInfo(tuple(findings), growth, lab)
+    return Tracks(tracks, "video"), TrackInfo(tuple(findings), growth, lab, config.every)
 
 
 def _chosen_records(fit: FitData, config: TrackConfig) -> tuple[EpisodeRecord, ...]:
@@ -123,9 +147,11 @@ def _chosen_records(fit: FitData, config: TrackConfig) -> tuple[EpisodeRecord, .
 
 
 def _growth(name: str, jobs: Sequence[_Job], fit: FitData, target: Target) -> float:
-    """Learnt on calibration episodes alone: validation shows whether it holds."""
-    own = {record.id for record in fit.calibration}
-    poses = [pose for job in jobs if job.name == name and job.record.id in own for pose in job.followed.poses]
+    """Learnt on calibration episodes alone, where there are any: validation shows whether it holds."""
+    calibration = {record.id for record in fit.calibration}
+    mine = [job for job in jobs if job.name == name]
+    own = [job for job in mine if job.record.id in calibration] or mine
+    poses = [pose for job in own for pose in job.followed.poses]
     return inflation(poses, target.resting)
 
 
@@ -142,12 +168,13 @@ def _followed(
     predict: Predict, on_frame: OnProgress,
 ) -> _Job | None:  # fmt: skip
     """One object through one episode, once in fast mode and twice in full mode."""
-    times_s = lab.frame_times_s(lab.frames.episode(record.id))
-    steps = range(len(times_s))
+    all_times_s = lab.frame_times_s(lab.frames.episode(record.id))
+    steps = range(0, len(all_times_s), config.every)
+    times_s = all_times_s[:: config.every]
     passes = 2 if config.mode == "full" else 1
 
-    def masks_at(step: int) -> dict[str, np.ndarray]:
-        pairs = ((lens, mask_of(name, record.id, lens.name, step)) for lens in lab.lookout.lenses)
+    def masks_at(look: int) -> dict[str, np.ndarray]:
+        pairs = ((lens, mask_of(name, record.id, lens.name, steps[look])) for lens in lab.lookout.lenses)
         return {lens.name: straight_mask(lens, mask) for lens, mask in pairs if mask is not None}
 
     def predicted(time_s: float) -> SE3 | None:

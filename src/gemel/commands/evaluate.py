@@ -1,0 +1,120 @@
+"""`gemel evaluate` and `gemel report`: opening the holdout, and the page about what was found."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro  # noqa: TID253 (a command is only imported to be parsed)
+
+if TYPE_CHECKING:
+    from gemel.artifacts.evidence import Evidence
+    from gemel.outputs.report.page import Picture, Proof
+    from gemel.project import Project
+    from gemel.store.store import Store
+
+_PAGE, _JSON = "report.html", "evidence.json"
+_PICTURES = ("pictures/evaluate", "pictures/render")
+"""Where pictures of record and twin side by side are looked for, in the project folder."""
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Open the holdout for the project's twin, once, and write evidence.json and report.html."""
+
+    folder: Annotated[Path, tyro.conf.Positional]
+    """The project folder."""
+    out: Path | None = None
+    """Folder for evidence.json and report.html; the project folder unless given."""
+    again: bool = False
+    """Open the holdout once more for a twin that it was opened for before (with other settings); this is counted."""
+
+    def run(self) -> int:
+        """Evaluate and write both files."""
+        from gemel.commands.screen import ScreenReporter
+        from gemel.pipeline import evaluate_project
+        from gemel.project import open_project
+
+        project = open_project(self.folder)
+        results = evaluate_project(project, ScreenReporter(), is_again=self.again)
+        return _write(project, results[-1].address, self.out or self.folder)
+
+
+@dataclass(frozen=True)
+class Report:
+    """Make report.html and evidence.json again from the evidence that is stored; opens nothing."""
+
+    folder: Annotated[Path, tyro.conf.Positional]
+    """The project folder."""
+    out: Path | None = None
+    """Folder for evidence.json and report.html; the project folder unless given."""
+
+    def run(self) -> int:
+        """Write both files."""
+        from gemel.errors import StoreError
+        from gemel.project import open_project
+        from gemel.store.seal import OPENING_STAGE
+        from gemel.store.store import Store
+
+        project = open_project(self.folder)
+        addresses: list[str] = []
+        if (project.store_folder / "ledger.sqlite").exists():
+            store = Store.open(project.store_folder)
+            entries = [e for e in store.ledger.entries("artifact") if e.body["stage"] == OPENING_STAGE]
+            addresses = [str(entry.body["address"]) for entry in entries]
+            store.close()
+        if not addresses:
+            raise StoreError(
+                f"{self.folder} has no evidence yet.", remedy=f"open its holdout with `gemel evaluate {self.folder}`"
+            )
+        return _write(project, addresses[-1], self.out or self.folder)
+
+
+def _write(project: "Project", address: str, out: Path) -> int:
+    """Both files, and the main result on the screen."""
+    from gemel.artifacts.evidence import Evidence
+    from gemel.commands.screen import console
+    from gemel.outputs.report.evidence_json import write_evidence
+    from gemel.outputs.report.page import headline, report_page
+    from gemel.store.store import Store
+
+    store = Store.open(project.store_folder)
+    try:
+        evidence = store.get(address, Evidence)
+        proof = _proof(store, evidence)
+    finally:
+        store.close()
+    name = project.folder.resolve().name
+    page = report_page(evidence, name=name, proof=proof, pictures=_pictures(project.folder))
+    write_evidence(evidence, out / _JSON)
+    (out / _PAGE).write_text(page, encoding="utf-8")
+    screen = console()
+    screen.print(headline(evidence), style="bold")
+    screen.print(
+        f"Opening {evidence.opening} of the holdout for this twin, {evidence.openings_of_holdout} for any twin."
+    )
+    screen.print(f"Wrote {out / _JSON} and {out / _PAGE}")
+    return 0 if proof.is_clean else 1
+
+
+def _proof(store: "Store", evidence: "Evidence") -> "Proof":
+    """The audit of the twin that the evidence is about."""
+    from gemel.outputs.report.page import Proof
+    from gemel.store.audit import audit
+
+    verdict = audit(store, evidence.lineage["assemble"])
+    return Proof(
+        is_clean=verdict.is_clean,
+        holdout=verdict.holdout,
+        offences=verdict.offences,
+        openings=verdict.openings,
+        refusals=verdict.refusal_count,
+        ledger_head=verdict.ledger_head,
+    )
+
+
+def _pictures(folder: Path) -> list["Picture"]:
+    """Pictures that other steps left for the report."""
+    from gemel.outputs.report.page import Picture
+
+    paths = [path for place in _PICTURES for path in sorted((folder / place).glob("*.png"))]
+    return [Picture(path.stem.replace("_", " "), path.read_bytes()) for path in paths]

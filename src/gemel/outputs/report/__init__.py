@@ -1,0 +1,1 @@
+"""Evidence for people and for machines: report.html and evidence.json."""

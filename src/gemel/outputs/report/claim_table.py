@@ -1,0 +1,91 @@
+"""Claims as tables: one row per quantity, one column per physics."""
+
+from collections.abc import Sequence
+from html import escape
+
+from gemel.artifacts.evidence import Claim
+
+_TITLES = {
+    "follow_time": "followed, from its first motion",
+    "divergence_time": "followed, from the first frame",
+    "position_error": "position error, mean over time",
+    "orientation_error": "orientation error, mean over time",
+    "inside_band_position": "share of the record inside the 90 % band, position",
+    "inside_band_orientation": "share of the record inside the 90 % band, orientation",
+    "joint_rmse": "normalised joint RMSE, mean over time",
+    "tool_position_error": "tool position error, mean over time",
+    "tool_orientation_error": "tool orientation error, mean over time",
+    "tool_denavit_hartenberg_gap": "tool by Denavit-Hartenberg table against MuJoCo, largest difference",
+    "follow_time_ratio": "times as long, from its first motion",
+    "divergence_time_ratio": "times as long, from the first frame",
+}
+_SHOWN = {"m": ("mm", 1e3), "deg": ("°", 1.0), "s": ("s", 1.0), "": ("", 1.0)}
+_DRIVES = {"logged": "led along the logged joints", "actions": "driven by the recorded actions", "": ""}
+PHYSICS = ("posterior", "prior", "nominal", "repeat")
+
+
+def value_text(claim: Claim) -> str:
+    """`1.2 mm (0.9 to 1.6)`."""
+    unit, factor = _SHOWN.get(claim.unit, (claim.unit, 1.0))
+    estimate, low, high = (_number(factor * value) for value in (claim.estimate, claim.low, claim.high))
+    inside = f" ({low} to {high})" if (claim.low, claim.high) != (claim.estimate, claim.estimate) else ""
+    return f"{estimate}{' ' if unit and unit != '°' else ''}{unit}{inside}"
+
+
+def physics_table(claims: Sequence[Claim]) -> str:
+    """Means over episodes, physics side by side."""
+    shown = [claim for claim in claims if claim.physics in PHYSICS]
+    arms = repeated_subjects([claim.subject for claim in shown if claim.name == "joint_rmse"])
+    shown = [claim for claim in shown if claim.subject not in arms]
+    columns = [name for name in PHYSICS if any(claim.physics == name for claim in shown)]
+    rows = dict.fromkeys((claim.subject, claim.name) for claim in shown)
+    body = []
+    for subject, name in rows:
+        drives = dict.fromkeys(c.drive for c in shown if (c.subject, c.name) == (subject, name) and c.drive)
+        for drive in drives or {"": None}:
+            found = {c.physics: c for c in shown if (c.subject, c.name) == (subject, name) and c.drive in (drive, "")}
+            cells = "".join(
+                f'<td class="number">{escape(value_text(found[p])) if p in found else ""}</td>' for p in columns
+            )
+            n = max(claim.n for claim in found.values())
+            body.append(
+                f'<tr><th scope="row">{escape(subject)}: {escape(_TITLES.get(name, name))}</th>'
+                f"<td>{escape(_DRIVES[drive])}</td>{cells}<td>{n}</td></tr>"
+            )
+    head = "".join(f'<th scope="col">{name if name != "repeat" else "real against real"}</th>' for name in columns)
+    return _table(
+        "Means over held-out episodes, with 95 % intervals from drawing episodes with replacement.",
+        f'<th scope="col">what</th><th scope="col">robot</th>{head}<th scope="col">n</th>',
+        body,
+    )
+
+
+def repeated_subjects(arms: Sequence[str]) -> tuple[str, ...]:
+    """`all` where there is one arm only: it says the same twice."""
+    return ("all",) if len(set(arms)) == 2 else ()
+
+
+def ratio_table(claims: Sequence[Claim]) -> str:
+    """How much longer the fitted twin follows."""
+    body = [
+        f'<tr><th scope="row">{escape(c.subject)}: {escape(_TITLES.get(c.name, c.name))}</th>'
+        f"<td>{escape(c.physics)}</td><td>{escape(_DRIVES[c.drive])}</td>"
+        f'<td class="number">{escape(value_text(c))}</td><td>{c.n}</td></tr>'
+        for c in claims
+        if c.name.endswith("_ratio")
+    ]
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("what", "between", "robot", "ratio", "n"))
+    return _table("Ratios of sums over episodes; episodes are drawn in pairs.", head, body)
+
+
+def _number(value: float) -> str:
+    if value == float("inf"):
+        return "∞"
+    return f"{value:.3g}" if abs(value) < 1000.0 else f"{value:.0f}"
+
+
+def _table(caption: str, head: str, rows: Sequence[str]) -> str:
+    return (
+        f'<div class="scroll"><table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )

@@ -1,0 +1,1 @@
+"""Holdout, twin and beliefs -> Evidence."""

@@ -1,0 +1,31 @@
+"""What draws of a belief say together: bands of errors over time, and whether the record lies among the draws.
+
+A draw predicts where the object is; the track says where it was, give or take its covariance. So each draw gets an
+error of the track of its own before it is asked whether the middle nine tenths of them hold the record.
+"""
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from gemel.geometry import SE3
+
+BAND = 0.9
+"""Share of the draws that a band holds, equal tails."""
+
+
+def error_band(errors: Float[np.ndarray, "draw t"]) -> tuple[Float[np.ndarray, " t"], Float[np.ndarray, " t"]]:
+    """Low and high end over draws, at each time."""
+    low, high = np.quantile(errors, [0.5 * (1.0 - BAND), 0.5 * (1.0 + BAND)], axis=0)
+    return low, high
+
+
+def is_inside_band(
+    predicted: SE3, tracked: SE3, covariances: Float[np.ndarray, "t 6 6"], rng: np.random.Generator
+) -> Bool[np.ndarray, "t 6"]:
+    """For predictions of batch (draw, t): whether each component of the record, in the object's axes, is inside."""
+    apart = (tracked.inverse() @ predicted).log()
+    turn = tracked.inverse().adjoint()
+    variance = np.einsum("tij,tjk,tik->ti", turn, covariances, turn)
+    noisy = apart + np.sqrt(np.maximum(variance, 0.0)) * rng.standard_normal(apart.shape)
+    low, high = np.quantile(noisy, [0.5 * (1.0 - BAND), 0.5 * (1.0 + BAND)], axis=0)
+    return np.asarray((low <= 0.0) & (high >= 0.0))

@@ -1,0 +1,88 @@
+"""From numbers per episode to claims over episodes, with intervals."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gemel.artifacts.belief import Belief
+from gemel.artifacts.capture import Domain
+from gemel.artifacts.evidence import Claim, Curve, Range
+from gemel.services.stats import mean_interval, ratio_interval, weighted_quantiles
+from gemel.stages.evaluate.compare import Compared, Key
+
+POSTERIOR, PRIOR, NOMINAL = "posterior", "prior", "nominal"
+_SHOWN = np.array([0.05, 0.5, 0.95])
+
+
+def mean_claims(
+    results: Sequence[Compared], domains: tuple[Domain, ...], confidence: float, rng: np.random.Generator
+) -> list[Claim]:
+    """The mean over episodes of every number that was taken."""
+    keys = dict.fromkeys(key for result in results for key in result.values)
+    claims = []
+    for key in keys:
+        values = np.array([result.values[key] for result in results if key in result.values])
+        low, high = mean_interval(values, rng, confidence=confidence)
+        claims.append(_claim(key, float(values.mean()), (low, high), len(values), domains, confidence))
+    return claims
+
+
+def ratio_claims(
+    results: Sequence[Compared], domains: tuple[Domain, ...], confidence: float, rng: np.random.Generator
+) -> list[Claim]:
+    """How much longer the posterior follows than the nominal physics and the prior do, episode by episode."""
+    claims = []
+    keys = dict.fromkeys(key for result in results for key in result.values)
+    for key in keys:
+        if key.name not in ("follow_time", "divergence_time") or key.physics != POSTERIOR:
+            continue
+        for other in (NOMINAL, PRIOR):
+            rival = key._replace(physics=other)
+            pairs = np.array([(r.values[key], r.values[rival]) for r in results if key in r.values])
+            ours, theirs = pairs.sum(axis=0)
+            ends = ratio_interval(pairs[:, 0], pairs[:, 1], rng, confidence=confidence)
+            estimate = float(ours / theirs) if theirs > 0.0 else float("inf")
+            ratio = key._replace(name=f"{key.name}_ratio", unit="", physics=f"{POSTERIOR}/{other}")
+            claims.append(_claim(ratio, estimate, ends, len(pairs), domains, confidence))
+    return claims
+
+
+def repeat_claims(
+    curves: Sequence[Curve], domains: tuple[Domain, ...], confidence: float, rng: np.random.Generator
+) -> list[Claim]:
+    """The real-vs-real floor: mean difference between repeats."""
+    names = {"position": "position_error", "orientation": "orientation_error", "joints": "joint_rmse"}
+    claims = []
+    for subject, quantity, unit in dict.fromkeys((c.subject, c.quantity, c.unit) for c in curves):
+        means = np.array([c.errors.mean() for c in curves if (c.subject, c.quantity) == (subject, quantity)])
+        ends = mean_interval(means, rng, confidence=confidence)
+        key = Key(names[quantity], unit, subject, "repeat", "")
+        claims.append(_claim(key, float(means.mean()), ends, len(means), domains, confidence))
+    return claims
+
+
+def gap_claim(gaps: Sequence[tuple[float, float]], domains: tuple[Domain, ...], confidence: float) -> list[Claim]:
+    """The largest difference between the tool by the Denavit-Hartenberg table and by MuJoCo."""
+    if not gaps:
+        return []
+    worst = max(distance for distance, _ in gaps)
+    key = Key("tool_denavit_hartenberg_gap", "m", "all", "", "")
+    return [_claim(key, worst, (worst, worst), len(gaps), domains, confidence)]
+
+
+def ranges_of(belief: Belief, physics: str, names: Sequence[str]) -> list[Range]:
+    """Median and 90 % interval of each named parameter that the belief has."""
+    found = []
+    for parameter, column in zip(belief.parameters, belief.samples.T, strict=True):
+        if parameter.name in names:
+            low, median, high = weighted_quantiles(column, belief.weights, _SHOWN).tolist()
+            found.append(Range(parameter.name, parameter.unit, physics, low, median, high))
+    return found
+
+
+def _claim(
+    key: Key, estimate: float, ends: tuple[float, float], n: int, domains: tuple[Domain, ...], confidence: float
+) -> Claim:
+    return Claim(
+        key.name, key.unit, estimate, *ends, confidence, n, domains, key.subject, key.physics, key.drive
+    )  # fmt: skip

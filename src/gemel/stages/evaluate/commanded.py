@@ -1,0 +1,107 @@
+"""What recorded actions asked of the joints, as far as that can be known.
+
+An action is the target from its own time on, reached in a straight line by the next action's time. Steps of the tool
+are added up from where the tool was at the start, as a controller that keeps height and orientation does, and turned
+into joint targets by damped least squares on the robot as its file describes it: that is what its controller believes.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from gemel.artifacts.capture import JointSignal
+from gemel.artifacts.episode import Episode
+from gemel.stages.evaluate.replay import JointPath
+
+JOINTS, TOOL_STEPS, NONE = "joints", "tool-steps", "none"
+_AXES = ("x", "y", "z")
+_ITERATIONS, _DAMPING, _CLOSE = 60, 1e-3, 1e-7
+
+
+def kind_of_actions(names: Sequence[str], units: Sequence[str], joints: Sequence[JointSignal], given: str) -> str:
+    """`joints`, `tool-steps` or `none`; as given, else by names and units."""
+    if given != "auto":
+        return given
+    if names and set(names) <= {signal.name for signal in joints}:
+        return JOINTS
+    if names and all(unit == "m" and _axis(name) is not None for name, unit in zip(names, units, strict=True)):
+        return TOOL_STEPS
+    return NONE
+
+
+def commanded_path(
+    kind: str, episode: Episode, names: Sequence[str], joints: Sequence[JointSignal], *, robot: Any, link: str,
+    model_joints: Sequence[str],
+) -> JointPath | None:  # fmt: skip
+    """Joint targets over time; `robot` is the compiled model (`mujoco.MjModel`), `link` carries the tool."""
+    if kind == NONE or not len(episode.actions):
+        return None
+    start = episode.joint_positions[0]
+    if kind == JOINTS:
+        columns = [signal.name for signal in joints]
+        targets = np.tile(start, (len(episode.actions), 1))
+        for column, name in enumerate(names):
+            targets[:, columns.index(name)] = episode.actions[:, column]
+    else:
+        targets = _tool_targets(robot, link, model_joints, start, _steps(episode.actions, names))
+    period_s = float(np.median(np.diff(episode.times_s)))
+    ends_s = np.append(episode.times_s[1:], episode.times_s[-1] + period_s)
+    return JointPath(np.append(episode.times_s[0], ends_s), np.concatenate([start[None], targets]))
+
+
+def _axis(name: str) -> int | None:
+    end = name.rsplit("_", 1)[-1].lower()
+    return _AXES.index(end) if end in _AXES else None
+
+
+def _steps(actions: Float[np.ndarray, "t action"], names: Sequence[str]) -> Float[np.ndarray, "t 3"]:
+    """Displacements of the tool along the axes of the robot's own world [m]."""
+    steps = np.zeros((len(actions), 3))
+    for column, name in enumerate(names):
+        axis = _axis(name)
+        if axis is not None:
+            steps[:, axis] += actions[:, column]
+    return steps
+
+
+def _tool_targets(
+    model: Any, link: str, joints: Sequence[str], start: Float[np.ndarray, " joint"], steps: Float[np.ndarray, "t 3"]
+) -> Float[np.ndarray, "t joint"]:
+    """Readings that put the link where the steps lead it, turned as it was at the start."""
+    import mujoco
+
+    data, body = mujoco.MjData(model), model.body(link).id
+    columns = [(c, model.joint(name)) for c, name in enumerate(joints) if name]
+    places, dofs = [int(j.qposadr[0]) for _, j in columns], [int(j.dofadr[0]) for _, j in columns]
+    data.qpos[places] = [start[c] for c, _ in columns]
+    mujoco.mj_kinematics(model, data)
+    position, quaternion = data.xpos[body].copy(), data.xquat[body].copy()
+    targets = np.tile(start, (len(steps), 1))
+    for t, step in enumerate(steps):
+        position = position + step
+        _reach(model, data, body, places, dofs, position, quaternion)
+        for (c, _), place in zip(columns, places, strict=True):
+            targets[t, c] = data.qpos[place]
+    return targets
+
+
+def _reach(
+    model: Any, data: Any, body: int, places: list[int], dofs: list[int], position: np.ndarray, quaternion: np.ndarray
+) -> None:
+    """Damped least squares from where the joints are, until the link is at the pose or comes no nearer."""
+    import mujoco
+
+    turn, jacobian = np.zeros(3), np.zeros((6, model.nv))
+    for _ in range(_ITERATIONS):
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        mujoco.mju_subQuat(turn, quaternion, data.xquat[body])
+        rotation = data.xmat[body].reshape(3, 3) @ turn  # subQuat answers in the link's frame
+        error = np.concatenate([position - data.xpos[body], rotation])
+        if np.abs(error).max() < _CLOSE:
+            return
+        mujoco.mj_jacBody(model, data, jacobian[:3], jacobian[3:], body)
+        J = jacobian[:, dofs]
+        data.qpos[places] += J.T @ np.linalg.solve(J @ J.T + _DAMPING**2 * np.eye(6), error)

@@ -1,0 +1,54 @@
+"""How far two real episodes with the same start and the same actions are apart: no twin can do better."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gemel.artifacts.episode import Episode
+from gemel.artifacts.evidence import Curve
+from gemel.artifacts.track import Track
+from gemel.geometry import SE3
+from gemel.stages.evaluate.arms import ALL
+from gemel.stages.evaluate.joint_error import JointMeasure, joint_errors
+from gemel.stages.evaluate.object_error import pose_errors, seen
+
+
+def is_repeat(first: Episode, second: Episode, tolerance: float) -> bool:
+    """Whether the actions of two episodes are the same but for a part `tolerance` of their spread."""
+    count = min(len(first.actions), len(second.actions))
+    longest = max(len(first.actions), len(second.actions))
+    if not first.actions.shape[1] or count < 0.9 * longest or count < 2:
+        return False
+    spread = np.concatenate([first.actions, second.actions]).std(axis=0)
+    moving = spread > 0.0
+    apart = (first.actions[:count] - second.actions[:count])[:, moving] / spread[moving]
+    return bool(np.sqrt(np.mean(apart**2)) < tolerance) if moving.any() else True
+
+
+def repeat_curves(
+    first: Episode, second: Episode, tracks: Sequence[tuple[Track, Track]], measures: Sequence[JointMeasure]
+) -> list[Curve]:
+    """Differences over time between two such episodes: of joints, and of objects that were tracked in both."""
+    name = f"{first.id} and {second.id}"
+    curves = []
+    if measures:
+        times_s = first.times_s[first.times_s <= second.times_s[-1]]
+        other = np.stack([np.interp(times_s, second.times_s, c) for c in second.joint_positions.T], axis=-1)
+        errors = joint_errors(measures, other, first.joint_positions[: len(times_s)])
+        curves += [Curve(name, arm, "joints", "", "repeat", "", times_s, e) for arm, e in errors.items() if arm == ALL]
+    for one, two in tracks:
+        rows, other_rows = seen(one), seen(two)
+        times_s = one.times_s[rows]
+        times_s = times_s[times_s <= two.times_s[other_rows][-1]]
+        there = _at(two.Ts_world_object[other_rows], two.times_s[other_rows], times_s)
+        position_m, rotation_rad = pose_errors(there, one.Ts_world_object[rows][: len(times_s)])
+        curves.append(Curve(name, one.object, "position", "m", "repeat", "", times_s, position_m))
+        curves.append(Curve(name, one.object, "orientation", "deg", "repeat", "", times_s, np.degrees(rotation_rad)))
+    return curves
+
+
+def _at(poses: SE3, times_s: np.ndarray, wanted_s: np.ndarray) -> SE3:
+    """Poses at other times, between the tracked ones."""
+    after = np.clip(np.searchsorted(times_s, wanted_s), 1, len(times_s) - 1)
+    share = np.clip((wanted_s - times_s[after - 1]) / (times_s[after] - times_s[after - 1]), 0.0, 1.0)
+    return poses[after - 1].interpolate(poses[after], share)

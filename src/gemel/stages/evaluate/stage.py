@@ -1,0 +1,197 @@
+"""Evaluate: the holdout is opened, and the twin is held against it once.
+
+Owns: open-loop replay of held-out episodes, errors over time, intervals, how long the twin follows, the claims.
+Does not own: opening and counting (store/seal.py, evaluate_wiring.py), tracking (track), policies in the loop.
+Inputs: `HeldOutData` read through `Frames` of this stage alone, tracks of its objects, the `Twin` with the posterior,
+the prior and a nominal belief (the `geometry` prior) for comparison. Output: `Evidence`.
+Judged by: laws in tests/stages/evaluate (a twin's own episode has no error; wrong friction is lost sooner).
+
+Each episode is replayed from its tracked start under the mean of the posterior, of the prior and of the nominal belief,
+and under draws of the first two; once led along the logged joints, which leaves only object physics to err, and once
+by the recorded actions, where these can be turned into joint targets.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gemel.artifacts.belief import Belief
+from gemel.artifacts.blob import Blobs
+from gemel.artifacts.capture import Domain
+from gemel.artifacts.episode import Episode, Frames
+from gemel.artifacts.evidence import Curve, Evidence
+from gemel.artifacts.finding import Finding
+from gemel.artifacts.held_out import HeldOutData, Opening
+from gemel.artifacts.track import Tracks
+from gemel.artifacts.twin import Twin
+from gemel.errors import SourceError
+from gemel.services.formats.robot_model import compile_stored_robot
+from gemel.services.kinematics.tree import kinematic_tree
+from gemel.stages.evaluate.arms import Arm, find_arms
+from gemel.stages.evaluate.claims import (
+    NOMINAL,
+    POSTERIOR,
+    PRIOR,
+    gap_claim,
+    mean_claims,
+    ranges_of,
+    ratio_claims,
+    repeat_claims,
+)
+from gemel.stages.evaluate.commanded import TOOL_STEPS, commanded_path, kind_of_actions
+from gemel.stages.evaluate.compare import Compared, Yardstick, compare
+from gemel.stages.evaluate.config import EvaluateConfig
+from gemel.stages.evaluate.floor import is_repeat, repeat_curves
+from gemel.stages.evaluate.joint_error import JointMeasure, joint_measures
+from gemel.stages.evaluate.remarks import findings_of, notes_on
+from gemel.stages.evaluate.replay import ACTIONS, LOGGED, JointPath, TwinReplay
+from gemel.stages.evaluate.tool_error import Tool, make_tool
+
+OnProgress = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class EvaluateInfo:
+    """What the stage noticed."""
+
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Robot:
+    """The robot as it is measured; empty without one."""
+
+    model: object
+    arms: tuple[Arm, ...] = ()
+    measures: tuple[JointMeasure, ...] = ()
+    tools: tuple[Tool, ...] = ()
+
+
+def evaluate(
+    held_out: HeldOutData,
+    twin: Twin,
+    config: EvaluateConfig,
+    *,
+    prior: Belief,
+    nominal: Belief,
+    tracks: Tracks,
+    frames: Frames,
+    blobs: Blobs,
+    rng: np.random.Generator,
+    opening: Opening,
+    lineage: Mapping[str, str],
+    repeats: Sequence[tuple[str, str]] = (),
+    on_progress: OnProgress = lambda fraction: None,
+) -> tuple[Evidence, EvaluateInfo]:
+    """Claims about the twin; `repeats` are pairs of episodes with the same start, for the real-vs-real floor."""
+    if not held_out.episodes:
+        raise SourceError(
+            "No episode is held out, so nothing can be claimed about unseen data.",
+            remedy="hold some out under [split] in twin.toml, or record more trials from different starts",
+        )
+    robot = _robot(held_out, twin, config, blobs)
+    kind = kind_of_actions(held_out.action_names, held_out.action_units, held_out.joints, config.actions)
+    yardstick = Yardstick(
+        physics=_physics(twin, prior, nominal, config.draws, blobs, rng),
+        rest=twin.initial_poses,
+        measures=robot.measures,
+        tools=robot.tools,
+        config=config,
+    )
+    results: list[Compared] = []
+    for index, record in enumerate(held_out.episodes):
+        episode = frames.episode(record.id)
+        own = [track for track in tracks.tracks if track.episode == record.id and track.object in twin.colliders]
+        results.append(compare(yardstick, episode, own, _paths(kind, episode, held_out, twin, robot), rng))
+        on_progress((index + 1) / len(held_out.episodes))
+    floor = _floor(repeats, tracks, frames, robot.measures, config)
+    domains = (*dict.fromkeys(record.domain for record in held_out.episodes), Domain.TWIN)
+    notes = notes_on(results, tracks, kind, floor, len(repeats))
+    evidence = Evidence(
+        claims=(
+            *ratio_claims(results, domains, config.confidence, rng),
+            *mean_claims(results, domains, config.confidence, rng),
+            *repeat_claims(floor, domains[:-1], config.confidence, rng),
+            *gap_claim([gap for r in results for gap in r.gaps], (Domain.TWIN,), config.confidence),
+        ),
+        failures=(),
+        holdout=opening.split,
+        opening=opening.of_twin,
+        lineage=dict(lineage),
+        episodes=tuple(record.id for record in held_out.episodes),
+        openings_of_holdout=opening.of_holdout,
+        within_m=config.position_m,
+        within_deg=config.rotation_deg,
+        curves=(*(curve for result in results for curve in result.curves), *floor),
+        ranges=(
+            *ranges_of(twin.belief, POSTERIOR, twin.belief.names),
+            *ranges_of(prior, PRIOR, twin.belief.names),
+            *ranges_of(nominal, NOMINAL, twin.belief.names),
+        ),
+        weights=_by_joint(robot.measures, held_out, "weights"),
+        scales=_by_joint(robot.measures, held_out, "scales"),
+        notes=notes,
+    )
+    return evidence, EvaluateInfo(findings_of(results, opening))
+
+
+def _physics(
+    twin: Twin, prior: Belief, nominal: Belief, draws: int, blobs: Blobs, rng: np.random.Generator
+) -> dict[str, TwinReplay]:
+    """The same scene under three beliefs; of the nominal one only the mean counts."""
+    counts = {POSTERIOR: (twin.belief, draws), PRIOR: (prior, draws), NOMINAL: (nominal, 0)}
+    return {
+        name: TwinReplay(twin, belief.only(twin.belief.names), blobs, draws=count, rng=rng)
+        for name, (belief, count) in counts.items()
+    }
+
+
+def _robot(held_out: HeldOutData, twin: Twin, config: EvaluateConfig, blobs: Blobs) -> _Robot:
+    if twin.robot is None or not any(twin.joints):
+        return _Robot(None)
+    model = compile_stored_robot(twin.robot, blobs)
+    tree = kinematic_tree(model)
+    arms = find_arms(tree, twin, held_out.joints, config.arms)
+    measures = joint_measures(arms, held_out.joints, twin.robot, config.weights, config.scales)
+    return _Robot(model, arms, measures, tuple(make_tool(tree, arm, twin) for arm in arms))
+
+
+def _paths(kind: str, episode: Episode, held_out: HeldOutData, twin: Twin, robot: _Robot) -> dict[str, JointPath]:
+    """What leads the robot, by drive."""
+    paths = {LOGGED: JointPath(episode.times_s, episode.joint_positions)}
+    if len(robot.arms) == 1 or (robot.arms and kind != TOOL_STEPS):
+        commanded = commanded_path(
+            kind, episode, held_out.action_names, held_out.joints, robot=robot.model, link=robot.arms[0].link,
+            model_joints=twin.joints,
+        )  # fmt: skip
+        if commanded is not None:
+            paths[ACTIONS] = commanded
+    return paths
+
+
+def _floor(
+    repeats: Sequence[tuple[str, str]],
+    tracks: Tracks,
+    frames: Frames,
+    measures: Sequence[JointMeasure],
+    config: EvaluateConfig,
+) -> list[Curve]:
+    """Differences between real episodes that repeat each other."""
+    curves: list[Curve] = []
+    for first, second in repeats:
+        one, two = frames.episode(first), frames.episode(second)
+        if not is_repeat(one, two, config.repeat_tolerance):
+            continue
+        mine = {track.object: track for track in tracks.tracks if track.episode == first}
+        pairs = [(mine[t.object], t) for t in tracks.tracks if t.episode == second and t.object in mine]
+        curves += repeat_curves(one, two, pairs, measures)
+    return curves
+
+
+def _by_joint(measures: Sequence[JointMeasure], held_out: HeldOutData, what: str) -> dict[str, float]:
+    return {
+        held_out.joints[column].name: float(value)
+        for measure in measures
+        for column, value in zip(measure.arm.columns, getattr(measure, what), strict=True)
+    }

@@ -1,0 +1,108 @@
+import json
+import math
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from gemel.artifacts.evidence import Claim, Evidence
+from gemel.errors import SourceError
+from gemel.outputs.report.evidence_json import SCHEMA_FILE, evidence_from_json, evidence_json
+from gemel.outputs.report.page import Picture, Proof, report_page
+from outputs.schema_check import problems
+from sample_artifacts import samples
+
+_PROOF = Proof(True, ("0",), (), ("2026-01-01 for twin bbbbbbbb (ledger entry 9)",), 1, "cc" * 32)
+
+
+@pytest.fixture(scope="module")
+def evidence() -> Evidence:
+    return next(sample for sample in samples() if isinstance(sample, Evidence))
+
+
+def test_evidence_survives_json_and_keeps_its_schema(evidence: Evidence) -> None:
+    """Through text and back nothing is lost, infinite numbers included; what the schema forbids is caught."""
+    schema = json.loads(SCHEMA_FILE.read_text())
+    tree = json.loads(json.dumps(evidence_json(evidence), allow_nan=False))
+    assert problems(tree, schema) == []
+    back = evidence_from_json(tree)
+    assert back.claims == evidence.claims
+    assert back.failures == evidence.failures
+    assert (back.ranges, back.notes, back.episodes) == (evidence.ranges, evidence.notes, evidence.episodes)
+    assert (back.holdout, back.opening, back.openings_of_holdout) == ("aa" * 32, 1, 2)
+    assert (back.within_m, back.within_deg) == (0.02, 5.0)
+    assert (dict(back.weights), dict(back.scales), dict(back.lineage)) == (
+        dict(evidence.weights), dict(evidence.scales), dict(evidence.lineage),
+    )  # fmt: skip
+    for one, two in zip(back.curves, evidence.curves, strict=True):
+        assert np.allclose(one.errors, two.errors, rtol=1e-5)
+        assert (one.low is None) == (two.low is None)
+    del tree["claims"][0]["n"]
+    tree["curves"][0]["drive"] = "magic"
+    assert [p.split(":")[0] for p in problems(tree, schema)] == ["$.claims[0]", "$.curves[0].drive"]
+    with pytest.raises(SourceError, match="'gemel-evidence' version 1 was expected"):
+        evidence_from_json({"format": "other"})
+
+
+class _Page(HTMLParser):
+    """Collects what a page would load, and checks that its elements are closed in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loads: list[str] = []
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.loads += [value or "" for name, value in attrs if name in ("src", "href", "srcset", "data", "action")]
+        if tag not in ("meta", "img", "br"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_needs_nothing_but_itself(evidence: Evidence) -> None:
+    """No script, no address, pictures inside; notes are text and not markup; both colour schemes are there."""
+    page = report_page(evidence, name="my <project>", proof=_PROOF, pictures=[Picture("real and twin", b"\x89PNG")])
+    found = _Page()
+    found.feed(page)
+    assert found.open == []
+    assert all(load.startswith("data:image/png;base64,") for load in found.loads)
+    assert len(found.loads) == 1
+    assert "script" not in found.tags
+    assert not re.search(r"https?:|url\(|@import", page)
+    assert "&lt;b&gt;noted&lt;/b&gt;" in page
+    assert "my &lt;project&gt;" in page
+    assert "prefers-color-scheme: dark" in page
+    assert page.count('role="img"') == len({(c.episode, c.quantity, c.drive) for c in evidence.curves})
+    assert "Proved: no fitting stage has read any of the 1 held-out episodes" in page
+    assert "{{" not in page
+
+
+def test_the_page_says_what_is_wrong(evidence: Evidence) -> None:
+    """A refuted audit and a second opening stand at the top."""
+    proof = replace(_PROOF, is_clean=False, offences=("Twin ← read of episode '3'",))
+    page = report_page(replace(evidence, opening=2), name="p", proof=proof)
+    assert "Refuted: Twin ← read of episode" in page
+    assert 'class="bad">This is opening 2 of the holdout for this twin' in page
+
+
+def test_the_headline_states_ratio_interval_and_n(evidence: Evidence) -> None:
+    """The main claim is told with everything that belongs to it."""
+    common = {"confidence": 0.95, "n": 4, "domains": (), "subject": "mug", "drive": "logged"}
+    claims = (
+        Claim("follow_time_ratio", "", 2.5, 1.25, math.inf, physics="posterior/nominal", **common),
+        Claim("follow_time", "s", 2.0, 1.0, 3.0, physics="posterior", **common),
+        Claim("follow_time", "s", 0.8, 0.5, 1.0, physics="nominal", **common),
+    )
+    page = report_page(replace(evidence, claims=claims), name="p", proof=_PROOF)
+    assert "follows mug for 2.00 s of its motion, the nominal one for 0.80 s: 2.50 times as long" in page
+    assert "95 % interval 1.25 to inf, n = 4 episodes" in page
+    assert "2 cm or 5 degrees" in page
