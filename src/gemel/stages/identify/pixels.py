@@ -1,0 +1,151 @@
+"""The last refinement: what the frames themselves say about parameters that tracks have told already.
+
+Gauss-Newton steps on the photometric loss (`pixel_term.py`) lead from the mean of the track's posterior to where pixels
+and prior agree. Two things keep the result honest.
+
+- Pixels are no independent witnesses. The loss is tempered until its curvature matches how far the segments' own pulls
+  scatter (the magnitude adjustment of composite likelihoods: Ribatet, Cooley and Davison 2012), and segments count as
+  `push_worth` says, as they do for tracks.
+- Tracks were made of the same pixels. The two posteriors are joined by covariance intersection (Julier and Uhlmann 1997),
+  which holds whatever they share: the prior and each pixel count once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float
+
+from gemel.artifacts.belief import Belief
+from gemel.artifacts.splatmesh import SplatMesh
+from gemel.services.inference import PriorMap
+from gemel.stages.identify.footage import SeenFrame
+from gemel.stages.identify.pixel_term import PixelSlopes, PixelTerm
+from gemel.stages.identify.tracked_problem import TrackedProblem
+
+_WIDTH = 0.15
+"""Rollouts are spread at least so far, in standard deviations of the prior: contact is rough on small scales."""
+_STEPS = 4
+_LONGEST = 1.5
+"""Longest step, in standard deviations of the prior."""
+_ENOUGH = 0.05
+"""Steps shorter than this part of the posterior's standard deviation end the search."""
+_FARTHEST = 4.0
+"""Standard deviations that pixels and track may be apart; beyond, something is wrong with one of them."""
+
+
+@dataclass(frozen=True)
+class PixelInfo:
+    """What the pixels changed."""
+
+    images: int
+    """Views that had something to say."""
+    tempering: float
+    """Part of the pixels' own curvature that is believed."""
+    weight: float
+    """Of the pixels against the track, 0 to 1."""
+    apart: float
+    """Distance of the two, in standard deviations of both."""
+    words: str
+
+
+def refine_by_pixels(
+    problem: TrackedProblem,
+    prior: Belief,
+    posterior: Belief,
+    frames: Sequence[SeenFrame],
+    mesh: SplatMesh,
+    rng: np.random.Generator,
+) -> tuple[Belief, PixelInfo]:
+    """The posterior of the track, moved and narrowed as far as the frames allow."""
+    from gemel.services.render.renderer import make_renderer
+    from gemel.services.render.torch_threads import one_torch_thread
+
+    to_normal = PriorMap.of(prior)
+    z = to_normal.to_normal(posterior.samples)
+    mean = posterior.weights @ z
+    covariance = np.atleast_2d(np.cov(z.T, aweights=posterior.weights)) + 1e-9 * np.eye(len(mean))
+    with one_torch_thread():
+        term = PixelTerm(problem, to_normal, frames, mesh, renderer=make_renderer("cpu"))
+        at, slopes = _most_likely(term, mean, covariance, problem.push_worth, rng)
+    if slopes.images == 0:
+        return posterior, PixelInfo(0, 0.0, 0.0, 0.0, "No frame shows the object where simulations take it.")
+    tempering = tempering_of(slopes, problem.push_worth)
+    precision = np.eye(len(mean)) + tempering * slopes.curvature
+    apart = _apart(at - mean, covariance, precision)
+    info = PixelInfo(slopes.images, tempering, 0.0, apart, "")
+    if apart > _FARTHEST:
+        words = f"Pixels and track disagree by {apart:.1f} standard deviations: the track's posterior stands."
+        return posterior, replace(info, words=words)
+    weight, joint_mean, joint = intersection(mean, covariance, at, precision)
+    stretch = np.linalg.cholesky(joint) @ np.linalg.inv(np.linalg.cholesky(covariance))
+    samples = to_normal.to_parameters(joint_mean + (z - mean) @ stretch.T)
+    narrower = np.sqrt(np.linalg.det(joint) / np.linalg.det(covariance)) ** (1.0 / len(mean))
+    words = (
+        f"{slopes.images} views moved the posterior by {apart:.1f} standard deviations at a weight of {weight:.2f}; "
+        f"intervals are {narrower:.2f} times as wide as the track's."
+    )
+    return replace(posterior, samples=samples), replace(info, weight=weight, words=words)
+
+
+def _most_likely(
+    term: PixelTerm,
+    mean: Float[np.ndarray, " p"],
+    covariance: Float[np.ndarray, "p p"],
+    push_worth: float,
+    rng: np.random.Generator,
+) -> tuple[Float[np.ndarray, " p"], PixelSlopes]:
+    """Where pixels and prior agree, by Gauss-Newton from the track's mean, and the slopes there."""
+    root = np.linalg.cholesky(covariance + _WIDTH**2 * np.eye(len(mean)))
+    at, slopes = mean, term.around(mean, root, rng)
+    for _ in range(_STEPS):
+        if slopes.images == 0:
+            break
+        tempering = tempering_of(slopes, push_worth)
+        precision = np.eye(len(at)) + tempering * slopes.curvature
+        step = np.linalg.solve(precision, tempering * slopes.scores.sum(axis=0) - at)
+        step *= min(1.0, _LONGEST / max(float(np.linalg.norm(step)), 1e-12))
+        at = at + step
+        slopes = term.around(at, root, rng)
+        if float(step @ precision @ step) < _ENOUGH**2:
+            break
+    return at, slopes
+
+
+def tempering_of(slopes: PixelSlopes, push_worth: float) -> float:
+    """Part of the curvature that the scatter of the segments' pulls leaves; at most 1."""
+    count, p = slopes.scores.shape
+    if count < 2:  # nothing to compare with: the segment is worth so many of its images
+        return float(min(1.0, push_worth / max(slopes.images, 1)))
+    away = slopes.scores - slopes.scores.mean(axis=0)
+    scatter = away.T @ away * count / (count - 1) / push_worth
+    known = np.linalg.inv(slopes.curvature + np.eye(p))
+    return float(min(1.0, np.trace(known @ slopes.curvature) / max(np.trace(known @ scatter), 1e-300)))
+
+
+def intersection(
+    mean: Float[np.ndarray, " p"],
+    covariance: Float[np.ndarray, "p p"],
+    other: Float[np.ndarray, " p"],
+    precision: Float[np.ndarray, "p p"],
+) -> tuple[float, Float[np.ndarray, " p"], Float[np.ndarray, "p p"]]:
+    """Weight of the other estimate, mean and covariance of the two together, whatever they share."""
+    from scipy.optimize import minimize_scalar
+
+    own = np.linalg.inv(covariance)
+
+    def spread(weight: float) -> float:
+        return -float(np.linalg.slogdet((1.0 - weight) * own + weight * precision)[1])
+
+    weight = float(minimize_scalar(spread, bounds=(0.0, 1.0), method="bounded").x)
+    weight = min((weight, 0.0, 1.0), key=spread)
+    joint = np.linalg.inv((1.0 - weight) * own + weight * precision)
+    return weight, joint @ ((1.0 - weight) * own @ mean + weight * precision @ other), 0.5 * (joint + joint.T)
+
+
+def _apart(
+    difference: Float[np.ndarray, " p"], covariance: Float[np.ndarray, "p p"], precision: Float[np.ndarray, "p p"]
+) -> float:
+    """Root mean square over the parameters of how far two estimates are apart, over the errors of both."""
+    both = covariance + np.linalg.inv(precision)
+    return float(np.sqrt(difference @ np.linalg.solve(both, difference) / len(difference)))
