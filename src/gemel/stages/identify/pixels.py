@@ -25,7 +25,8 @@ from gemel.stages.identify.tracked_problem import TrackedProblem
 
 _WIDTH = 0.15
 """Rollouts are spread at least so far, in standard deviations of the prior: contact is rough on small scales."""
-_STEPS = 4
+_STEPS = 8
+"""Most times that the frames are drawn anew."""
 _LONGEST = 1.5
 """Longest step, in standard deviations of the prior."""
 _ENOUGH = 0.05
@@ -95,20 +96,25 @@ def _most_likely(
     push_worth: float,
     rng: np.random.Generator,
 ) -> tuple[Float[np.ndarray, " p"], PixelSlopes]:
-    """Where pixels and prior agree, by Gauss-Newton from the track's mean, and the slopes there."""
+    """Where pixels and prior agree, by Gauss-Newton from the track's mean, and the slopes there.
+
+    Fine texture makes the loss steeper near its bottom than its curvature says; steps that overshoot are halved.
+    """
     root = np.linalg.cholesky(covariance + _WIDTH**2 * np.eye(len(mean)))
-    at, slopes = mean, term.around(mean, root, rng)
-    for _ in range(_STEPS):
-        if slopes.images == 0:
-            break
+    at, slopes, part = mean, term.around(mean, root, rng), 1.0
+    for _ in range(_STEPS if slopes.images else 0):
         tempering = tempering_of(slopes, push_worth)
         precision = np.eye(len(at)) + tempering * slopes.curvature
         step = np.linalg.solve(precision, tempering * slopes.scores.sum(axis=0) - at)
-        step *= min(1.0, _LONGEST / max(float(np.linalg.norm(step)), 1e-12))
-        at = at + step
-        slopes = term.around(at, root, rng)
+        step *= part * min(1.0, _LONGEST / max(float(np.linalg.norm(step)), 1e-12))
         if float(step @ precision @ step) < _ENOUGH**2:
             break
+        there = term.around(at + step, root, rng)
+        gain = tempering * (slopes.loss - there.loss) + 0.5 * (at @ at - (at + step) @ (at + step))
+        if there.images and gain > 0.0:
+            at, slopes, part = at + step, there, 1.0
+        else:
+            part *= 0.5
     return at, slopes
 
 
