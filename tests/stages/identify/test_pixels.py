@@ -1,5 +1,7 @@
 """From pixels to friction: a block slides, and its pictures alone correct what a track believed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -55,14 +57,10 @@ def test_intersection_is_never_surer_than_both_at_once() -> None:
     assert np.all(np.diag(joint) < 0.021)
 
 
-def test_tempering_follows_the_scatter() -> None:
-    """Pulls that scatter as their curvature says are believed; three times as far, a ninth of it is."""
-    rng = np.random.default_rng(5)
-    root = np.linalg.cholesky(np.array([[40.0, 10.0], [10.0, 30.0]]))
-    scores = rng.standard_normal((400, 2)) @ root.T
-    curvature = 400.0 * root @ root.T
-    usual = tempering_of(PixelSlopes(0.0, scores, curvature, 800), 1.0)
-    wide = tempering_of(PixelSlopes(0.0, 3.0 * scores, curvature, 800), 1.0)
-    assert usual == pytest.approx(1.0, abs=0.15)
-    assert wide == pytest.approx(usual / 9.0, rel=0.15)
-    assert tempering_of(PixelSlopes(0.0, scores[:1], curvature, 10), 0.5) == pytest.approx(0.05)
+def test_tempering_counts_segments_and_misfit() -> None:
+    """Six images of a segment count as one where segments do; twice the misfit is a quarter of the weight."""
+    slopes = PixelSlopes(0.0, np.zeros(1), np.eye(1), level=1.0, images=24)
+    assert tempering_of(slopes, 4, 1.0) == pytest.approx(1.0 / 6.0)
+    assert tempering_of(slopes, 4, 0.15) == pytest.approx(0.15 / 6.0)
+    assert tempering_of(replace(slopes, level=2.0), 4, 1.0) == pytest.approx(1.0 / 24.0)
+    assert tempering_of(replace(slopes, level=0.5), 4, 10.0) == 1.0  # never more than the pixels themselves

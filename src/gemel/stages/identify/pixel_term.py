@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch  # noqa: TID253 - gradients through the renderer and the rollout
 from jaxtyping import Bool, Float
-from torch import Tensor  # noqa: TID253
 
 from gemel.artifacts.splatmesh import SplatMesh
 from gemel.geometry import SE3
@@ -27,12 +26,14 @@ from gemel.stages.identify.tracked_problem import TrackedProblem
 
 @dataclass(frozen=True, eq=False)
 class PixelSlopes:
-    """What pixels say around one set of coordinates: loss(d) = loss - sum of scores · d + 1/2 d · curvature d."""
+    """What pixels say around one set of coordinates: loss(d) = loss - score · d + 1/2 d · curvature d."""
 
     loss: float
-    scores: Float[np.ndarray, "segment p"]
-    """Each segment's own pull."""
+    score: Float[np.ndarray, " p"]
     curvature: Float[np.ndarray, "p p"]
+    level: float
+    """How far images ask to move the object from where simulations take it, over what their information allows: root
+    mean square over images and the six directions."""
     images: int
     """How many views had something to say."""
 
@@ -52,7 +53,6 @@ class PixelTerm:
         """`frames` are in the order of the problem's segments."""
         self._problem, self._prior, self._frames, self._renderer = problem, prior, frames, renderer
         self._tracked = TrackedObject(mesh)
-        self._segment = np.array([frame.segment for frame in frames])
         self._times_s = [
             np.array([frame.time_s for frame in frames if frame.segment == k]) for k in range(len(problem.segments))
         ]
@@ -70,16 +70,21 @@ class PixelTerm:
         rollout = DifferentiableRollout(self.simulate, root, rng)
         poses = rollout(at)
         terms = [self._term(frame, T) for frame, T in zip(self._frames, poses.detach().numpy(), strict=True)]
-        seen = [k for k, (term, _) in enumerate(terms) if term is not None]
         loss = torch.zeros((), dtype=torch.float64)
-        curvature = np.zeros((len(z), len(z)))
-        for k in seen:
-            term, weight = terms[k]
-            assert term is not None
-            loss = loss + weight * term.cost(poses[k])
-            curvature += weight * rollout.slopes[k].T @ term.information @ rollout.slopes[k]
-        scores = self._scores(loss, poses, at) if seen else np.zeros((len(self._problem.segments), len(z)))
-        return PixelSlopes(float(loss.detach()), scores, curvature, len(seen))
+        information = np.zeros((len(terms), 6, 6))
+        for k, (term, weight) in enumerate(terms):
+            if term is not None:
+                loss = loss + weight * term.cost(poses[k])
+                information[k] = weight * term.information
+        seen = np.flatnonzero([term is not None for term, _ in terms])
+        if len(seen) == 0:
+            return PixelSlopes(0.0, np.zeros(len(z)), np.zeros((len(z), len(z))), 0.0, 0)
+        (pull,) = torch.autograd.grad(loss, poses, retain_graph=True)
+        (gradient,) = torch.autograd.grad(poses, at, pull)
+        curvature = np.einsum("kip,kij,kjq->pq", rollout.slopes, information, rollout.slopes)
+        asked = _about_origin(pull.numpy(), poses.detach().numpy())[seen]
+        squares = np.einsum("ki,ki->k", asked, np.linalg.solve(information[seen], asked[..., None])[..., 0])
+        return PixelSlopes(float(loss.detach()), -gradient.numpy(), curvature, float(np.sqrt(squares.mean() / 6.0)), len(seen))
 
     def _term(self, frame: SeenFrame, T_world_object: np.ndarray) -> tuple[Photometric | None, float]:
         """A frame's cost, and its weight: the less, the farther track and model may be off there."""
@@ -90,11 +95,12 @@ class PixelTerm:
         expected = np.trace(term.information @ (R * frame.scales**2) @ R.T)
         return term, float(6.0 / (6.0 + expected))
 
-    def _scores(self, loss: Tensor, poses: Tensor, at: Tensor) -> Float[np.ndarray, "segment p"]:
-        (pull,) = torch.autograd.grad(loss, poses, retain_graph=True)
-        rows = []
-        for k in range(len(self._problem.segments)):
-            own = torch.as_tensor(self._segment == k)[:, None, None]
-            (gradient,) = torch.autograd.grad(poses, at, pull * own, retain_graph=True)
-            rows.append(-gradient.numpy())
-        return np.stack(rows)
+
+def _about_origin(
+    gradient: Float[np.ndarray, "k 4 4"], Ts_world_object: Float[np.ndarray, "k 4 4"]
+) -> Float[np.ndarray, "k 6"]:
+    """Gradients in pose matrices as gradients in shifts of the origin and turns about it."""
+    turned = gradient[:, :3, :3] @ np.swapaxes(Ts_world_object[:, :3, :3], 1, 2)  # <G, hat(w) R> = <G R', hat(w)>
+    skew = turned - np.swapaxes(turned, 1, 2)
+    turns = np.stack([skew[:, 2, 1], skew[:, 0, 2], skew[:, 1, 0]], axis=1)
+    return np.concatenate([gradient[:, :3, 3], turns], axis=1)

@@ -3,9 +3,9 @@
 Gauss-Newton steps on the photometric loss (`pixel_term.py`) lead from the mean of the track's posterior to where pixels
 and prior agree. Two things keep the result honest.
 
-- Pixels are no independent witnesses. The loss is tempered until its curvature matches how far the segments' own pulls
-  scatter (the magnitude adjustment of composite likelihoods: Ribatet, Cooley and Davison 2012), and segments count as
-  `push_worth` says, as they do for tracks.
+- Pixels are no independent witnesses, and no model follows them all. The loss is tempered (a power likelihood, as in
+  Holmes and Walker 2017): all images of a segment count as `push_worth` says, as its frames do for tracks, and the noise
+  level is what images ask for at the best fit.
 - Tracks were made of the same pixels. The two posteriors are joined by covariance intersection (Julier and Uhlmann 1997),
   which holds whatever they share: the prior and each pixel count once.
 """
@@ -68,10 +68,10 @@ def refine_by_pixels(
     covariance = np.atleast_2d(np.cov(z.T, aweights=posterior.weights)) + 1e-9 * np.eye(len(mean))
     with one_torch_thread():
         term = PixelTerm(problem, to_normal, frames, mesh, renderer=make_renderer("cpu"))
-        at, slopes = _most_likely(term, mean, covariance, problem.push_worth, rng)
+        at, slopes = _most_likely(term, mean, covariance, problem, rng)
     if slopes.images == 0:
         return posterior, PixelInfo(0, 0.0, 0.0, 0.0, "No frame shows the object where simulations take it.")
-    tempering = tempering_of(slopes, problem.push_worth)
+    tempering = tempering_of(slopes, len(problem.segments), problem.push_worth)
     precision = np.eye(len(mean)) + tempering * slopes.curvature
     apart = _apart(at - mean, covariance, precision)
     info = PixelInfo(slopes.images, tempering, 0.0, apart, "")
@@ -93,7 +93,7 @@ def _most_likely(
     term: PixelTerm,
     mean: Float[np.ndarray, " p"],
     covariance: Float[np.ndarray, "p p"],
-    push_worth: float,
+    problem: TrackedProblem,
     rng: np.random.Generator,
 ) -> tuple[Float[np.ndarray, " p"], PixelSlopes]:
     """Where pixels and prior agree, by Gauss-Newton from the track's mean, and the slopes there.
@@ -103,9 +103,9 @@ def _most_likely(
     root = np.linalg.cholesky(covariance + _WIDTH**2 * np.eye(len(mean)))
     at, slopes, part = mean, term.around(mean, root, rng), 1.0
     for _ in range(_STEPS if slopes.images else 0):
-        tempering = tempering_of(slopes, push_worth)
+        tempering = tempering_of(slopes, len(problem.segments), problem.push_worth)
         precision = np.eye(len(at)) + tempering * slopes.curvature
-        step = np.linalg.solve(precision, tempering * slopes.scores.sum(axis=0) - at)
+        step = np.linalg.solve(precision, tempering * slopes.score - at)
         step *= part * min(1.0, _LONGEST / max(float(np.linalg.norm(step)), 1e-12))
         if float(step @ precision @ step) < _ENOUGH**2:
             break
@@ -118,15 +118,10 @@ def _most_likely(
     return at, slopes
 
 
-def tempering_of(slopes: PixelSlopes, push_worth: float) -> float:
-    """Part of the curvature that the scatter of the segments' pulls leaves; at most 1."""
-    count, p = slopes.scores.shape
-    if count < 2:  # nothing to compare with: the segment is worth so many of its images
-        return float(min(1.0, push_worth / max(slopes.images, 1)))
-    away = slopes.scores - slopes.scores.mean(axis=0)
-    scatter = away.T @ away * count / (count - 1) / push_worth
-    known = np.linalg.inv(slopes.curvature + np.eye(p))
-    return float(min(1.0, np.trace(known @ slopes.curvature) / max(np.trace(known @ scatter), 1e-300)))
+def tempering_of(slopes: PixelSlopes, segments: int, push_worth: float) -> float:
+    """Part of the pixels' curvature that counts: a segment is worth so many images, at the level of what is missed."""
+    worth = push_worth * segments / max(slopes.images, 1)
+    return min(1.0, worth) / max(slopes.level, 1.0) ** 2
 
 
 def intersection(
