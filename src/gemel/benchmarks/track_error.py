@@ -36,7 +36,7 @@ def track_error(tracks: Sequence[Track], episodes: Sequence[EpisodeTruth]) -> Tr
     given = np.concatenate([track.Ts_world_object.as_matrix() for track in tracks])
     true = np.concatenate([true_poses(t, e.times_s, e.Ts_world_object) for t, e in zip(tracks, episodes, strict=True)])
     covariances = np.concatenate([track.covariances for track in tracks])
-    left, right = _gauges(given, true)
+    left, right = gauges(given, true)
     error = _errors(left.as_matrix() @ given @ right.as_matrix(), true)
     # The world's gauge turns the axes along which errors are taken.
     R = left.rotation.as_matrix()
@@ -67,7 +67,7 @@ def _errors(given: Float[np.ndarray, "n 4 4"], true: Float[np.ndarray, "n 4 4"])
     return np.concatenate([given[:, :3, 3] - true[:, :3, 3], turns], axis=-1)
 
 
-def _gauges(given: Float[np.ndarray, "n 4 4"], true: Float[np.ndarray, "n 4 4"]) -> tuple[SE3, SE3]:
+def gauges(given: Float[np.ndarray, "n 4 4"], true: Float[np.ndarray, "n 4 4"]) -> tuple[SE3, SE3]:
     """The motions of world and object frame by which given poses come nearest to the true ones."""
     from scipy.optimize import least_squares
 

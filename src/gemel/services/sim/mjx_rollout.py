@@ -118,9 +118,10 @@ def _slots(model: Any, name: str) -> PlainParameter:
 
 
 def _check_without_contact(model: Any) -> None:
-    """Any two geoms that could touch are too many."""
-    touching = int(np.count_nonzero(model.geom_contype) and np.count_nonzero(model.geom_conaffinity))
-    if model.npair or touching:
+    """Any two geoms of different bodies that could touch are too many."""
+    meets = (model.geom_contype[:, None] & model.geom_conaffinity[None, :]) != 0
+    apart = model.geom_bodyid[:, None] != model.geom_bodyid[None, :]
+    if model.npair or np.any(meets & apart):
         raise ConfigError(
             f'The scene has contacts ({model.npair} pairs); derivatives = "mjx" is for motion without.',
             remedy='use derivatives = "differences", or the method eki, which looks over the switches of contacts',
