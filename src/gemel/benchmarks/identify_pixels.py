@@ -1,9 +1,9 @@
 """Worlds from pixels: push-t worlds recorded with cameras, reconstructed, tracked and identified, against the truth.
 
 The same worlds (seeds 130 on), nominal scene, flat prior and settings as in `gemel bench identify`, but nothing of the
-track is simulated: it comes from the images, by all stages up to track with their default settings. Each world is fitted
-from its tracks alone and again with the pixel refinement. Recordings and projects stay in `--data` and are used again,
-so a run that was cut off goes on where it was.
+track is simulated: it comes from the images, by all stages up to track with their default settings. Each world is
+fitted from its tracks alone and again with the pixel refinement. Recordings and projects stay in `--data` and are used
+again, so a run that was cut off goes on where it was.
 """
 
 import os

@@ -61,7 +61,9 @@ class SlideFootage:
     def __init__(self, friction: float) -> None:
         problem = slide_problem()
         found, _ = problem.poses(np.array([[friction]]), [s.times_s for s in problem.segments])
-        self._Ts = {segment.episode: poses[0].as_matrix() for segment, poses in zip(problem.segments, found, strict=True)}
+        self._Ts = {
+            segment.episode: poses[0].as_matrix() for segment, poses in zip(problem.segments, found, strict=True)
+        }
 
     def frame_times_s(self, episode: str) -> np.ndarray:
         del episode

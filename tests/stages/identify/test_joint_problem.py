@@ -39,12 +39,17 @@ def _problem(names: tuple[str, ...] = tuple(_TRUTH), noise: float = 0.0) -> Join
     return JointProblem(_arm(), parameters, seen, every=5, noise_sd=np.array([1e-3]), threads=1)
 
 
-@pytest.mark.slow
-def test_mjx_slopes_are_those_of_differences() -> None:
-    """Damping, armature, gain and dry friction: columns agree to 2 % of their largest entry."""
+@pytest.fixture(scope="module")
+def problem() -> JointProblem:
+    """Shared, because MJX takes its time to compile."""
     pytest.importorskip("jax", reason="needs the extra mjx")
     pytest.importorskip("mujoco.mjx", reason="needs the extra mjx")
-    problem = _problem()
+    return _problem(noise=1e-3)
+
+
+@pytest.mark.slow
+def test_mjx_slopes_are_those_of_differences(problem: JointProblem) -> None:
+    """Damping, armature, gain and dry friction: columns agree to 2 % of their largest entry."""
     at = np.array(list(_TRUTH.values()))
     found = problem.slopes(at)
     steps = np.diag(1e-4 * at)
@@ -56,21 +61,16 @@ def test_mjx_slopes_are_those_of_differences() -> None:
 
 
 @pytest.mark.slow
-def test_fit_with_mjx_finds_the_truth() -> None:
+def test_fit_with_mjx_finds_the_truth(problem: JointProblem) -> None:
     """Gauss-Newton with MJX derivatives: the same posterior as with differences, and the truth within it."""
-    pytest.importorskip("jax", reason="needs the extra mjx")
-    pytest.importorskip("mujoco.mjx", reason="needs the extra mjx")
-    names = ("robot/hinge/damping", "robot/hinge/gain")
-    problem = _problem(names, noise=1e-3)
     found = {}
     for derivatives in ("mjx", "differences"):
         config = IdentifyConfig(method="gauss_newton", derivatives=derivatives)
         posterior, _ = identify_problem(problem, flat_belief(problem.parameters), config, rng=np.random.default_rng(1))
         found[derivatives] = posterior.samples.mean(axis=0), posterior.samples.std(axis=0)
-    truth = np.array([_TRUTH[name] for name in names])
     mean, sd = found["mjx"]
-    assert np.all(np.abs(mean - truth) < 4.0 * sd)
-    np.testing.assert_allclose(mean, found["differences"][0], atol=0.2 * sd.max())
+    assert np.all(np.abs(mean - np.array(list(_TRUTH.values()))) < 4.0 * sd)
+    assert np.all(np.abs(mean - found["differences"][0]) < 0.3 * sd)
     np.testing.assert_allclose(sd, found["differences"][1], rtol=0.1)
 
 

@@ -48,7 +48,7 @@ class DifferentiableRollout:
         is_kept = ~is_diverged[1:]
         if is_diverged[0] or is_kept.sum() <= len(z):
             raise ConfigError(
-                f"{int(is_diverged.sum())} of {len(is_diverged)} simulations around a draw diverged, so it has no slopes.",
+                f"{int(is_diverged.sum())} of {len(is_diverged)} simulations around a draw diverged: it has no slopes.",
                 remedy="narrow the prior to values that the simulator can take, or shorten its time step",
             )
         self.slopes = _slopes(steps[is_kept], poses[0], poses[1:][is_kept])
@@ -65,7 +65,7 @@ def _slopes(steps: Float[np.ndarray, "n p"], middle: SE3, around: SE3) -> Float[
     return np.moveaxis(found.reshape(steps.shape[1], *away.shape[1:]), 0, -1)
 
 
-class _Rollout(torch.autograd.Function):
+class _Rollout(torch.autograd.Function):  # type: ignore[misc]
     """Forward: the rollout. Backward: the plane through its neighbours."""
 
     @staticmethod

@@ -32,7 +32,8 @@ def descend(sight: Sight, T_world_object: Float[np.ndarray, "4 4"]) -> Float[np.
     if not seen:
         return np.array(T_world_object)
     targets = [
-        (LitView.of(view, e.light), torch.tensor(e.light.is_used[..., None], dtype=torch.float32)) for view, e, _ in seen
+        (LitView.of(view, e.light), torch.tensor(e.light.is_used[..., None], dtype=torch.float32))
+        for view, e, _ in seen
     ]
     Ts_camera_world = torch.tensor(np.stack([view.T_camera_world for view, _, _ in seen]))
     Ts_late = torch.tensor(np.stack([T for _, _, T in seen]))  # (c, 4, 4), each at its view's time

@@ -40,8 +40,8 @@ class IdentifyConfig:
     good as the track; far less where it is known to lack something."""
 
     is_pixel_refined: bool = False
-    """Whether a last step looks at the frames themselves: simulations are drawn, compared with the images, and corrected
-    where the images ask for it (docs/pixels.md)."""
+    """Whether a last step looks at the frames themselves: simulations are drawn, compared with the images, and
+    corrected where the images ask for it (docs/pixels.md)."""
     pixel_frames: int = 6
     """Most frames of each piece of motion that this step looks at."""
     derivatives: Literal["differences", "mjx"] = "differences"
@@ -63,7 +63,9 @@ class IdentifyConfig:
                 remedy="leave these settings out to get the defaults",
             )
         if self.derivatives not in DERIVATIVES:
-            raise ConfigError(f"derivatives {choices_text(self.derivatives, DERIVATIVES)}", remedy="use one of the choices")
+            raise ConfigError(
+                f"derivatives {choices_text(self.derivatives, DERIVATIVES)}", remedy="use one of the choices"
+            )
         if self.pixel_frames < 1:
             raise ConfigError(f"pixel_frames is {self.pixel_frames}.", remedy="give 1 or more")
         if self.draws < 100 or self.kalman_steps < 1 or self.refinements < 0 or self.ensemble < 0:

@@ -84,7 +84,9 @@ class PixelTerm:
         curvature = np.einsum("kip,kij,kjq->pq", rollout.slopes, information, rollout.slopes)
         asked = _about_origin(pull.numpy(), poses.detach().numpy())[seen]
         squares = np.einsum("ki,ki->k", asked, np.linalg.solve(information[seen], asked[..., None])[..., 0])
-        return PixelSlopes(float(loss.detach()), -gradient.numpy(), curvature, float(np.sqrt(squares.mean() / 6.0)), len(seen))
+        return PixelSlopes(
+            float(loss.detach()), -gradient.numpy(), curvature, float(np.sqrt(squares.mean() / 6.0)), len(seen)
+        )
 
     def _term(self, frame: SeenFrame, T_world_object: np.ndarray) -> tuple[Photometric | None, float]:
         """A frame's cost, and its weight: the less, the farther track and model may be off there."""

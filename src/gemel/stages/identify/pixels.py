@@ -4,10 +4,10 @@ Gauss-Newton steps on the photometric loss (`pixel_term.py`) lead from the mean 
 and prior agree. Two things keep the result honest.
 
 - Pixels are no independent witnesses, and no model follows them all. The loss is tempered (a power likelihood, as in
-  Holmes and Walker 2017): all images of a segment count as `push_worth` says, as its frames do for tracks, and the noise
-  level is what images ask for at the best fit.
-- Tracks were made of the same pixels. The two posteriors are joined by covariance intersection (Julier and Uhlmann 1997),
-  which holds whatever they share: the prior and each pixel count once.
+  Holmes and Walker 2017): all images of a segment count as `push_worth` says, as its frames do for tracks, and the
+  noise level is what images ask for at the best fit.
+- Tracks were made of the same pixels. The two posteriors are joined by covariance intersection (Julier and Uhlmann
+  1997), which holds whatever they share: the prior and each pixel count once.
 """
 
 from collections.abc import Sequence

@@ -2,8 +2,8 @@
 
 Owns: pieces of tracks, how predictions are compared with them, methods of inference, residual ranges.
 Does not own: how scenes are simulated (services/sim), where tracks come from (track), the prior (prior).
-Inputs: a `Twin` with the prior as its belief, tracks and joint logs of calibration and validation episodes; their frames
-where the last refinement is asked for.
+Inputs: a `Twin` with the prior as its belief, tracks and joint logs of calibration and validation episodes; their
+frames where the last refinement is asked for.
 Output: the posterior `Belief`; info with diagnoses in words, ranges and findings.
 Judged by: coverage and width of intervals in worlds with known truth (`gemel bench identify`).
 """

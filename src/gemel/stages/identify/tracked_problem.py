@@ -137,7 +137,7 @@ class TrackedProblem:
         for k, segment in enumerate(self.segments):
             rows = np.arange(k, len(draws) * len(self.segments), len(self.segments))
             found.append(offset[rows][:, None] @ self._poses_at(qpos[rows], ticks, times_s[k] - segment.start_s))
-        return found, is_diverged.reshape(len(full), -1).any(axis=1)[: len(draws)]
+        return found, np.any(is_diverged.reshape(len(full), -1)[: len(draws)], axis=1)
 
     def _simulate(
         self, values: Mapping[str, np.ndarray], offset: SE3, draws: int

@@ -1,8 +1,8 @@
 """Least squares by `mujoco.minimize` and a linearised interval: right for smooth problems, fast, blind to the rest.
 
 Derivatives are finite differences of rollouts, all of them in one batch, or, with `derivatives = "mjx"`, MuJoCo's own
-where a problem offers them. Where contact makes predictions rough, neither tells anything about the slope and the search
-stalls; the emulator of `eki` looks further.
+where a problem offers them. Where contact makes predictions rough, neither tells anything about the slope and the
+search stalls; the emulator of `eki` looks further.
 """
 
 from collections.abc import Callable
