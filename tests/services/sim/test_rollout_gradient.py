@@ -98,3 +98,21 @@ def test_no_slopes_without_rollouts() -> None:
 
     with pytest.raises(ConfigError, match="diverged"):
         DifferentiableRollout(broken, np.eye(1), np.random.default_rng(4)).linearise(np.zeros(1))
+
+
+def test_roughness_and_doubt_tell_the_error_of_slopes() -> None:
+    """On a plane with noise, the slopes scatter about the true ones as roughness and doubt say."""
+    rng = np.random.default_rng(5)
+    true = np.array([0.02, -0.01])
+
+    def noisy(z: np.ndarray) -> tuple[SE3, np.ndarray]:
+        translation = np.zeros((len(z), 1, 3))
+        translation[:, 0, 0] = z @ true + 0.003 * rng.standard_normal(len(z))
+        return SE3(SE3.identity(len(z), 1).rotation, translation), np.zeros(len(z), dtype=bool)
+
+    errors = []
+    for seed in range(200):
+        rollout = DifferentiableRollout(noisy, np.diag([0.5, 2.0]), np.random.default_rng(seed))
+        rollout.linearise(np.zeros(2))
+        errors.append((rollout.slopes[0, 0] - true) / np.sqrt(rollout.roughness[0, 0, 0] * np.diag(rollout.doubt)))
+    np.testing.assert_allclose(np.std(errors, axis=0), 1.0, atol=0.2)

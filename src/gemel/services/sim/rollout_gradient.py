@@ -8,6 +8,8 @@ poses feels what parameters do over the range that is in question.
 This file's whole point is torch, so it imports torch at module level.
 """
 
+# mypy: disallow-subclassing-any=false
+
 from collections.abc import Callable
 from typing import Any
 
@@ -30,18 +32,22 @@ class DifferentiableRollout:
     def __init__(
         self, simulate: Simulate, root: Float[np.ndarray, "p p"], rng: np.random.Generator, *, draws: int = 0
     ) -> None:
-        """Draws are spread as `root` times a standard normal; `draws` 0 takes four to each parameter, at least 16."""
+        """Draws are spread as `root` times a standard normal; `draws` 0 takes eight to each parameter, at least 16."""
         self._simulate, self._root, self._rng = simulate, np.asarray(root, dtype=np.float64), rng
-        self._pairs = max(draws // 2, 1) if draws else max(8, 2 * len(root))
+        self._pairs = max(draws // 2, 1) if draws else max(8, 4 * len(root))
         self.slopes: Float[np.ndarray, "k 6 p"] = np.zeros((0, 6, len(root)))
         """Of the last call: shift of the origin [m] and turn about it [rad], along the world's axes."""
+        self.roughness: Float[np.ndarray, "k 6 6"] = np.zeros((0, 6, 6))
+        """Covariance of what the plane misses: contacts that switch, and what bends."""
+        self.doubt: Float[np.ndarray, "p p"] = np.zeros_like(self._root)
+        """The slopes' own covariance for a roughness of one."""
 
     def __call__(self, z: Tensor) -> Tensor:
         """`T_world_object` (k, 4, 4) of coordinates (p,)."""
         return torch.Tensor(_Rollout.apply(z, self))
 
     def linearise(self, z: Float[np.ndarray, " p"]) -> Float[np.ndarray, "k 4 4"]:
-        """Poses at z; sets `slopes`."""
+        """Poses at z; sets `slopes`, `roughness` and `doubt`."""
         steps = self._rng.standard_normal((self._pairs, len(z))) @ self._root.T
         steps = np.concatenate([steps, -steps])  # what bends alike on both sides cancels
         poses, is_diverged = self._simulate(np.concatenate([z[None], z + steps]))
@@ -51,21 +57,23 @@ class DifferentiableRollout:
                 f"{int(is_diverged.sum())} of {len(is_diverged)} simulations around a draw diverged: it has no slopes.",
                 remedy="narrow the prior to values that the simulator can take, or shorten its time step",
             )
-        self.slopes = _slopes(steps[is_kept], poses[0], poses[1:][is_kept])
+        self._fit(steps[is_kept], poses[0], poses[1:][is_kept])
         return poses[0].as_matrix()
 
+    def _fit(self, steps: Float[np.ndarray, "n p"], middle: SE3, around: SE3) -> None:
+        """Least squares of how poses (n, k) differ from those in the middle (k,), with a constant of its own."""
+        turn = (around.rotation @ middle.rotation.inverse()).log()
+        shift = around.translation - middle.translation
+        away = np.concatenate([shift, turn], axis=-1)  # (n, k, 6)
+        design = np.concatenate([np.ones((len(steps), 1)), steps], axis=1)
+        found = np.linalg.lstsq(design, away.reshape(len(steps), -1), rcond=None)[0]
+        missed = away - (design @ found).reshape(away.shape)
+        self.slopes = np.moveaxis(found[1:].reshape(steps.shape[1], *away.shape[1:]), 0, -1)
+        self.roughness = np.einsum("nki,nkj->kij", missed, missed) / max(len(steps) - design.shape[1], 1)
+        self.doubt = np.linalg.pinv(design.T @ design, hermitian=True)[1:, 1:]
 
-def _slopes(steps: Float[np.ndarray, "n p"], middle: SE3, around: SE3) -> Float[np.ndarray, "k 6 p"]:
-    """Least squares of how poses (n, k) differ from those in the middle (k,), with a constant of its own."""
-    turn = (around.rotation @ middle.rotation.inverse()).log()
-    shift = around.translation - middle.translation
-    away = np.concatenate([shift, turn], axis=-1)
-    design = np.concatenate([np.ones((len(steps), 1)), steps], axis=1)
-    found = np.linalg.lstsq(design, away.reshape(len(steps), -1), rcond=None)[0][1:]
-    return np.moveaxis(found.reshape(steps.shape[1], *away.shape[1:]), 0, -1)
 
-
-class _Rollout(torch.autograd.Function):  # type: ignore[misc]
+class _Rollout(torch.autograd.Function):
     """Forward: the rollout. Backward: the plane through its neighbours."""
 
     @staticmethod

@@ -81,7 +81,7 @@ class PixelTerm:
             return PixelSlopes(0.0, np.zeros(len(z)), np.zeros((len(z), len(z))), 0.0, 0)
         (pull,) = torch.autograd.grad(loss, poses, retain_graph=True)
         (gradient,) = torch.autograd.grad(poses, at, pull)
-        curvature = np.einsum("kip,kij,kjq->pq", rollout.slopes, information, rollout.slopes)
+        curvature = _curvature(rollout, information)
         asked = _about_origin(pull.numpy(), poses.detach().numpy())[seen]
         squares = np.einsum("ki,ki->k", asked, np.linalg.solve(information[seen], asked[..., None])[..., 0])
         return PixelSlopes(
@@ -96,6 +96,14 @@ class PixelTerm:
         R = np.kron(np.eye(2), T_world_object[:3, :3])
         expected = np.trace(term.information @ (R * frame.scales**2) @ R.T)
         return term, float(6.0 / (6.0 + expected))
+
+
+def _curvature(rollout: DifferentiableRollout, information: Float[np.ndarray, "k 6 6"]) -> Float[np.ndarray, "p p"]:
+    """Gauss and Newton's, less what chance in the slopes adds to it: noise squared is always positive."""
+    found = np.einsum("kip,kij,kjq->pq", rollout.slopes, information, rollout.slopes)
+    found -= float(np.sum(information * rollout.roughness)) * rollout.doubt
+    values, vectors = np.linalg.eigh(found)
+    return np.asarray(vectors @ np.diag(np.maximum(values, 0.0)) @ vectors.T)
 
 
 def _about_origin(
