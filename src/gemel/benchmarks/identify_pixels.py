@@ -16,6 +16,7 @@ import numpy as np
 from gemel.artifacts.belief import Belief
 from gemel.benchmarks.identify import COM, FRICTION, world_problem
 from gemel.benchmarks.pixel_world import PixelWorld, pixel_world
+from gemel.benchmarks.recorded import keep_to_two_cores
 from gemel.benchmarks.recorded_pushes import Pushes, record_pushes
 from gemel.services.engine import LocalEngine
 from gemel.services.inference import flat_belief
@@ -54,6 +55,7 @@ def pixel_figures(
 
 def _measure(job: _Job) -> Row:
     os.environ["OMP_NUM_THREADS"] = "1"
+    keep_to_two_cores()
     folder = Path(job.folder)
     try:
         record_pushes([job.pushes], folder, workers=1)

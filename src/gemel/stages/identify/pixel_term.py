@@ -34,6 +34,8 @@ class PixelSlopes:
     level: float
     """How far images ask to move the object from where simulations take it, over what their information allows: root
     mean square over images and the six directions."""
+    roughness: float
+    """The same of what a plane through simulations misses."""
     images: int
     """How many views had something to say."""
 
@@ -78,15 +80,15 @@ class PixelTerm:
                 information[k] = weight * term.information
         seen = np.flatnonzero([term is not None for term, _ in terms])
         if len(seen) == 0:
-            return PixelSlopes(0.0, np.zeros(len(z)), np.zeros((len(z), len(z))), 0.0, 0)
+            return PixelSlopes(0.0, np.zeros(len(z)), np.zeros((len(z), len(z))), 0.0, 0.0, 0)
         (pull,) = torch.autograd.grad(loss, poses, retain_graph=True)
         (gradient,) = torch.autograd.grad(poses, at, pull)
         curvature = _curvature(rollout, information)
         asked = _about_origin(pull.numpy(), poses.detach().numpy())[seen]
         squares = np.einsum("ki,ki->k", asked, np.linalg.solve(information[seen], asked[..., None])[..., 0])
-        return PixelSlopes(
-            float(loss.detach()), -gradient.numpy(), curvature, float(np.sqrt(squares.mean() / 6.0)), len(seen)
-        )
+        level = float(np.sqrt(squares.mean() / 6.0))
+        roughness = float(np.sqrt(np.sum(information * rollout.roughness) / (6.0 * len(seen))))
+        return PixelSlopes(float(loss.detach()), -gradient.numpy(), curvature, level, roughness, len(seen))
 
     def _term(self, frame: SeenFrame, T_world_object: np.ndarray) -> tuple[Photometric | None, float]:
         """A frame's cost, and its weight: the less, the farther track and model may be off there."""

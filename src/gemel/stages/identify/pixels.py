@@ -119,9 +119,12 @@ def _most_likely(
 
 
 def tempering_of(slopes: PixelSlopes, segments: int, push_worth: float) -> float:
-    """Part of the pixels' curvature that counts: a segment is worth so many images, at the level of what is missed."""
+    """Part of the pixels' curvature that counts: a segment is worth so many images, at the level of what is missed.
+
+    What the planes through simulations miss is noise too.
+    """
     worth = push_worth * segments / max(slopes.images, 1)
-    return min(1.0, worth) / max(slopes.level, 1.0) ** 2
+    return min(1.0, worth) / (max(slopes.level, 1.0) ** 2 + slopes.roughness**2)
 
 
 def intersection(
