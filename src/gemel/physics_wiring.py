@@ -8,6 +8,7 @@ import numpy as np
 
 from gemel.artifacts.belief import Belief
 from gemel.artifacts.capture import Capture
+from gemel.artifacts.episode import Frames
 from gemel.artifacts.finding import Finding
 from gemel.artifacts.reconstruction import Reconstruction
 from gemel.artifacts.segmentation import Segmentation
@@ -27,6 +28,8 @@ from gemel.stages.prior.material_table import TABLE_FILE
 from gemel.stages.prior.stage import prior
 from gemel.stages.prior.vlm.client import Chat
 from gemel.stages.prior.vlm.views import object_pictures
+from gemel.stages.track.episode_views import open_lab
+from gemel.stages.track.footage import LabFootage
 from gemel.store.address import hash_json
 from gemel.store.codec import encode
 
@@ -128,6 +131,7 @@ def make_posterior(run: Run, key: str, on_progress: OnProgress) -> tuple[Belief,
     frames = run.frames(capture, "identify", key)
     episodes = {name: frames.episode(name) for name in dict.fromkeys(track.episode for track in tracks)}
     validation = frozenset(record.id for record in FitData.of(capture, run.get("split", Split)).validation)
+    footage = _footage(run, capture, frames) if run.project.settings.identify.is_pixel_refined else None
     findings: list[Finding] = []
     names = tuple(dict.fromkeys(track.object for track in tracks))
     for index, name in enumerate(names):
@@ -139,11 +143,31 @@ def make_posterior(run: Run, key: str, on_progress: OnProgress) -> tuple[Belief,
             blobs=run.store,
             rng=np.random.default_rng([run.project.settings.seed, 6, index]),
             validation=validation,
+            footage=footage,
         )
         twin = replace(twin, belief=belief)
         findings += info.findings
         on_progress((index + 1) / len(names))
     return twin.belief, tuple(findings)
+
+
+def _footage(run: Run, capture: Capture, frames: Frames) -> LabFootage:
+    """The frames as the tracker looks at them."""
+    from gemel.services.render.renderer import make_renderer
+
+    reconstruction = run.get("reconstruct", Reconstruction)
+    settings = run.project.settings.track
+    lab = open_lab(
+        FitData.of(capture, run.get("split", Split)),
+        frames,
+        reconstruction,
+        robot=compile_stored_robot(capture.robot, run.store) if capture.robot is not None else None,
+        objects=tuple(reconstruction.objects),
+        mask_of=MaskReader(run.get("segment", Segmentation), run.store),
+        renderer=make_renderer("cpu"),
+        has_moving_cameras=settings.has_moving_cameras,
+    )
+    return LabFootage(lab)
 
 
 def _task(run: Run) -> Task | None:

@@ -14,6 +14,7 @@ from gemel.artifacts.episode import Frames
 from gemel.artifacts.reconstruction import Reconstruction
 from gemel.artifacts.segmentation import Segmentation
 from gemel.artifacts.split import FitData, Split
+from gemel.artifacts.track import Tracks
 from gemel.benchmarks.recorded import cleared, is_recorded, ran
 from gemel.services.formats.mask_tracks import MaskReader
 from gemel.services.formats.robot_model import compile_stored_robot
@@ -51,24 +52,26 @@ class Prepared:
     robot: Any
     """The compiled robot model."""
     truth: Truth
+    tracks: Tracks | None = None
+    """Where the stages up to track were asked for."""
 
 
-def record_pushes(pushes: Sequence[Pushes], folder: Path) -> None:
-    """Record those that are not there yet."""
+def record_pushes(pushes: Sequence[Pushes], folder: Path, *, workers: int = 0) -> None:
+    """Record those that are not there yet, one after the other; `workers` 0 means all cores for each."""
     from gemel.worlds.record import RecordPlan, record_world
     from gemel.worlds.scenario import WorldConfig
 
     for one in pushes:
         if not is_recorded(folder / one.name):
             config = WorldConfig("push-t", seed=one.seed, size=one.size)
-            plan = RecordPlan(episodes=one.episodes, seconds=one.seconds)
+            plan = RecordPlan(episodes=one.episodes, seconds=one.seconds, workers=workers)
             record_world(config, cleared(folder / one.name), plan)
 
 
 @contextmanager
-def prepared(recording: Path, *, seed: int) -> Iterator[Prepared]:
-    """Run the stages before track, or find what they made."""
-    with ran(project_of(recording, seed=seed), "reconstruct") as (run, _):
+def prepared(recording: Path, *, seed: int, last: str = "reconstruct") -> Iterator[Prepared]:
+    """Run the stages up to `last`, `reconstruct` or `track`, or find what they made."""
+    with ran(project_of(recording, seed=seed), last) as (run, _):
         capture = run.get("ingest", Capture)
         assert capture.robot is not None
         yield Prepared(
@@ -78,6 +81,7 @@ def prepared(recording: Path, *, seed: int) -> Iterator[Prepared]:
             reconstruction=run.get("reconstruct", Reconstruction),
             robot=compile_stored_robot(capture.robot, run.store),
             truth=read_truth(truth_folder(recording)),
+            tracks=run.get("track", Tracks) if last == "track" else None,
         )
 
 

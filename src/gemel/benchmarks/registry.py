@@ -41,6 +41,12 @@ def _identify() -> Callable[..., Result]:
     return bench_identify
 
 
+def _identify_pixels() -> Callable[..., Result]:
+    from gemel.benchmarks.identify_pixels import pixel_figures
+
+    return pixel_figures
+
+
 def _reconstruct() -> Callable[..., Result]:
     from gemel.benchmarks.reconstruct import bench_reconstruct
 
@@ -93,6 +99,7 @@ BENCHMARKS: dict[str, Callable[[], Callable[..., Result]]] = {
     "calibrate": _calibrate,
     "cube-toss": _cube_toss,
     "identify": _identify,
+    "identify-pixels": _identify_pixels,
     "ingest": _ingest,
     "live": _live,
     "reconstruct": _reconstruct,

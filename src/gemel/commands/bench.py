@@ -20,8 +20,8 @@ class Bench:
     """Reproduce a figure: prints a table and, with --json, writes figures, rows, machine, date and commit."""
 
     name: Annotated[str, tyro.conf.Positional]
-    """Which benchmark: calibrate, cube-toss, identify, ingest, masks, push, reconstruct, rollout, servo, splat, track,
-    views, world."""
+    """Which benchmark: calibrate, cube-toss, growth, identify, identify-pixels, ingest, live, masks, push, reconstruct,
+    rollout, servo, splat, track, views, world."""
     json: Path | None = None
     """Write the result to this file, or `--json` alone for the screen."""
     quick: bool = False
@@ -45,13 +45,13 @@ class Bench:
     size: str | None = None
     """Size of the images, WIDTHxHEIGHT (views)."""
     seeds: int | None = None
-    """Number of worlds (calibrate, identify, track), or of worlds for each object (reconstruct)."""
+    """Number of worlds (calibrate, identify, identify-pixels, track), or of worlds for each object (reconstruct)."""
     episodes: int | None = None
     """Trials of each world (track)."""
     variants: str | None = None
     """`all` with every comparison, or `full` for the default method alone (reconstruct)."""
     workers: int | None = None
-    """Captures or worlds side by side (calibrate, identify, reconstruct)."""
+    """Captures or worlds side by side (calibrate, identify, identify-pixels, reconstruct, track)."""
 
     def run(self) -> int:
         """Run one benchmark."""

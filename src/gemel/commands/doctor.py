@@ -16,6 +16,7 @@ _EXTRAS = {
     "usd": ("usd-core",),
     "worlds": ("mitsuba",),
     "assemble": ("coacd", "fast-simplification"),
+    "mjx": ("jax", "mujoco-mjx"),
 }
 
 

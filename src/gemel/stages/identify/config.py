@@ -1,6 +1,7 @@
 """Settings of the identify stage; the docstrings are the help of the command line."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from gemel.errors import ConfigError, choices_text
 
@@ -8,6 +9,7 @@ PUSH_WORTH = 0.15
 """Seven pushes count as one independent number per component: what a nominal scene misses (uneven friction, how weight
 is spread over the bottom, play) is much the same in all of them. Chosen on push-t worlds of seeds 0-9 and 100-111."""
 METHODS = ("eki", "svgd", "npe", "gauss_newton")
+DERIVATIVES = ("differences", "mjx")
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,15 @@ class IdentifyConfig:
     """How many independent numbers each piece of motion counts as, per component of the pose. 1 where the model is as
     good as the track; far less where it is known to lack something."""
 
+    is_pixel_refined: bool = False
+    """Whether a last step looks at the frames themselves: simulations are drawn, compared with the images, and
+    corrected where the images ask for it (docs/pixels.md)."""
+    pixel_frames: int = 6
+    """Most frames of each piece of motion that this step looks at."""
+    derivatives: Literal["differences", "mjx"] = "differences"
+    """Slopes for `gauss_newton`: finite differences of rollouts, or MuJoCo's own derivatives in MJX, for problems that
+    offer them (robot parameters without contact; extra `mjx`)."""
+
     def __post_init__(self) -> None:
         if self.method not in METHODS:
             raise ConfigError(f"Method {choices_text(self.method, METHODS)}", remedy="use one of the choices")
@@ -51,6 +62,12 @@ class IdentifyConfig:
                 "positive numbers were expected, push_worth at most 10.",
                 remedy="leave these settings out to get the defaults",
             )
+        if self.derivatives not in DERIVATIVES:
+            raise ConfigError(
+                f"derivatives {choices_text(self.derivatives, DERIVATIVES)}", remedy="use one of the choices"
+            )
+        if self.pixel_frames < 1:
+            raise ConfigError(f"pixel_frames is {self.pixel_frames}.", remedy="give 1 or more")
         if self.draws < 100 or self.kalman_steps < 1 or self.refinements < 0 or self.ensemble < 0:
             raise ConfigError(
                 "identify needs draws >= 100, kalman_steps >= 1, refinements >= 0 and ensemble >= 0.",

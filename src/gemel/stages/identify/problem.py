@@ -50,6 +50,15 @@ class Problem(Protocol):
         ...
 
 
+@runtime_checkable
+class Differentiable(Protocol):
+    """A problem that knows its own derivatives, besides all that a `Problem` has."""
+
+    def slopes(self, draw: Float[np.ndarray, " p"]) -> Float[np.ndarray, "m p"]:
+        """How predictions change with each parameter, at one draw."""
+        ...
+
+
 def pose_residuals(predicted: SE3, tracked: SE3) -> Float[np.ndarray, "*batch 6"]:
     """Where predicted poses lie, seen from the tracked ones: translation [m] and rotation [rad] in the object frame."""
     return (tracked.inverse() @ predicted).log()

@@ -2,7 +2,8 @@
 
 Owns: pieces of tracks, how predictions are compared with them, methods of inference, residual ranges.
 Does not own: how scenes are simulated (services/sim), where tracks come from (track), the prior (prior).
-Inputs: a `Twin` with the prior as its belief, tracks and joint logs of calibration and validation episodes.
+Inputs: a `Twin` with the prior as its belief, tracks and joint logs of calibration and validation episodes; their
+frames where the last refinement is asked for.
 Output: the posterior `Belief`; info with diagnoses in words, ranges and findings.
 Judged by: coverage and width of intervals in worlds with known truth (`gemel bench identify`).
 """
@@ -20,6 +21,7 @@ from gemel.artifacts.track import Track
 from gemel.artifacts.twin import Twin
 from gemel.errors import ConfigError, choices_text
 from gemel.stages.identify.config import IdentifyConfig
+from gemel.stages.identify.footage import Footage, seen_frames
 from gemel.stages.identify.identify import IdentifyInfo, identify_problem
 from gemel.stages.identify.ranges import RangeCheck, residual_ranges
 from gemel.stages.identify.segments import Segment, find_segments
@@ -47,8 +49,12 @@ def identify(
     rng: np.random.Generator,
     validation: frozenset[str] = frozenset(),
     threads: int = 0,
+    footage: Footage | None = None,
 ) -> tuple[Belief, StageInfo]:
-    """The posterior over the parameters of `twin.belief`; tracks of `validation` episodes only check it."""
+    """The posterior over the parameters of `twin.belief`; tracks of `validation` episodes only check it.
+
+    With `is_pixel_refined`, `footage` shows the frames of calibration episodes.
+    """
     prior = twin.belief
     fitted = [t for t in tracks if t.episode not in validation]
     problem = twin_problem(twin, fitted, episodes, config, blobs=blobs, threads=threads)
@@ -56,10 +62,31 @@ def identify(
         return prior, StageInfo((_nothing_moves(),), None, None)
     names = tuple(dict.fromkeys(segment.episode for segment in problem.segments))
     posterior, info = identify_problem(problem, prior, config, rng=rng, episodes=names)
+    pixels: tuple[Finding, ...] = ()
+    if config.is_pixel_refined and footage is not None and info.method != "none":
+        posterior, pixels = _refined(twin, problem, posterior, config, footage, rng)
     kept = [t for t in tracks if t.episode in validation]
     judge = twin_problem(twin, kept, episodes, config, blobs=blobs, threads=threads)
     posterior, check = residual_ranges(posterior, judge, info.levels, level=config.credible_level, rng=rng)
-    return posterior, StageInfo(_findings(info, check), info, check)
+    return posterior, StageInfo(_findings(info, check) + pixels, info, check)
+
+
+def _refined(
+    twin: Twin,
+    problem: TrackedProblem,
+    posterior: Belief,
+    config: IdentifyConfig,
+    footage: Footage,
+    rng: np.random.Generator,
+) -> tuple[Belief, tuple[Finding, ...]]:
+    """The posterior after a look at the frames, and what that changed."""
+    from gemel.stages.identify.pixels import refine_by_pixels
+
+    frames = seen_frames(problem.segments, footage, per_segment=config.pixel_frames)
+    mesh = twin.reconstruction.objects[problem.scene.object]
+    refined, found = refine_by_pixels(problem, twin.belief, posterior, frames, mesh, rng)
+    remedy = "leave out is_pixel_refined under [identify] for what tracks alone say"
+    return refined, (Finding("pixels", Severity.NOTE, found.words, remedy, stream=problem.scene.object),)
 
 
 def twin_problem(

@@ -6,12 +6,12 @@ frame of the track sits in the frame of the robot (what calibration leaves), and
 frame's time to get the robot's. A table looks the same from everywhere, so they act on the poses that go in and out.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from gemel.artifacts.belief import Parameter
 from gemel.errors import ConfigError
@@ -103,11 +103,30 @@ class TrackedProblem:
 
     def predict(self, draws: Float[np.ndarray, "n p"]) -> Float[np.ndarray, "n m"]:
         """Pose residuals of every segment under each draw."""
-        at_once = max(1, min(len(draws), _SIMULATIONS_AT_ONCE // len(self.segments)))
-        parts = [self._predict(draws[i : i + at_once], at_once) for i in range(0, len(draws), at_once)]
-        return np.concatenate(parts)
+        poses, is_diverged = self.poses(draws, [s.times_s for s in self.segments])
+        columns = [
+            pose_residuals(found, segment.Ts_world_object).reshape(len(draws), -1)
+            for found, segment in zip(poses, self.segments, strict=True)
+        ]
+        predicted = np.concatenate(columns, axis=1)
+        predicted[is_diverged] = np.nan
+        return predicted
 
-    def _predict(self, draws: Float[np.ndarray, "n p"], at_once: int) -> Float[np.ndarray, "n m"]:
+    def poses(
+        self, draws: Float[np.ndarray, "n p"], times_s: Sequence[Float[np.ndarray, "_"]]
+    ) -> tuple[list[SE3], Bool[np.ndarray, " n"]]:
+        """Where the object would be under each draw, (n, t) of each segment at given times; which draws diverged."""
+        at_once = max(1, min(len(draws), _SIMULATIONS_AT_ONCE // len(self.segments)))
+        parts = [self._poses(draws[i : i + at_once], at_once, times_s) for i in range(0, len(draws), at_once)]
+        joined = [
+            SE3.from_wxyz_xyz(np.concatenate([poses[k].wxyz_xyz for poses, _ in parts]))
+            for k in range(len(self.segments))
+        ]
+        return joined, np.concatenate([is_diverged for _, is_diverged in parts])
+
+    def _poses(
+        self, draws: Float[np.ndarray, "n p"], at_once: int, times_s: Sequence[Float[np.ndarray, "_"]]
+    ) -> tuple[list[SE3], Bool[np.ndarray, " n"]]:
         """At most `at_once` draws; simulators have a fixed size, so the last batch is filled up."""
         full = np.concatenate([draws, np.repeat(draws[-1:], at_once - len(draws), axis=0)])
         values = {
@@ -115,15 +134,11 @@ class TrackedProblem:
         }
         offset = _offset(values, len(full) * len(self.segments))
         ticks, qpos, is_diverged = self._simulate(values, offset, len(full))
-        diverged = is_diverged.reshape(len(full), -1).any(axis=1)
-        columns = []
+        found = []
         for k, segment in enumerate(self.segments):
-            rows = np.arange(k, len(qpos), len(self.segments))
-            poses = offset[rows][:, None] @ self._poses(rows, qpos, ticks, segment)
-            columns.append(pose_residuals(poses, segment.Ts_world_object).reshape(len(full), -1))
-        predicted = np.concatenate(columns, axis=1)
-        predicted[diverged] = np.nan
-        return predicted[: len(draws)]
+            rows = np.arange(k, len(draws) * len(self.segments), len(self.segments))
+            found.append(offset[rows][:, None] @ self._poses_at(qpos[rows], ticks, times_s[k] - segment.start_s))
+        return found, np.any(is_diverged.reshape(len(full), -1)[: len(draws)], axis=1)
 
     def _simulate(
         self, values: Mapping[str, np.ndarray], offset: SE3, draws: int
@@ -172,19 +187,16 @@ class TrackedProblem:
         starts = offset.inverse() @ SE3.from_wxyz_xyz(np.tile(wxyz_xyz, (draws, 1)))
         return starts, np.tile(velocities, (draws, 1))
 
-    def _poses(
+    def _poses_at(
         self,
-        rows: np.ndarray,
-        qpos: Float[np.ndarray, "sim state nq"],
+        states: Float[np.ndarray, "n state nq"],
         ticks: Float[np.ndarray, " tick"],
-        segment: Segment,
+        elapsed_s: Float[np.ndarray, " t"],
     ) -> SE3:
-        """Simulated poses at the frames of one segment; time runs from its start, so a time offset cancels here."""
+        """Simulated poses (n, t) some time after the start; time runs from there, so a time offset cancels here."""
         assert self._simulator is not None
-        tick_s = float(ticks[0])
-        place = (segment.times_s - segment.start_s) / tick_s
+        place = np.maximum(elapsed_s / float(ticks[0]), 0.0)
         before = np.minimum(np.floor(place + 1e-9).astype(int), len(ticks) - 1)
-        states = qpos[rows]
         first = self._simulator.body_poses(self.scene.object, states[:, before])
         second = self._simulator.body_poses(self.scene.object, states[:, before + 1])
         return first.interpolate(second, np.broadcast_to(place - before, first.batch_shape))
