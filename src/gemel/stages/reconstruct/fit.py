@@ -4,7 +4,7 @@ Coarse to fine, one view per step. Vertices take smoothed steps (vertex_step.py)
 responses and the rig's unknowns take Adam's. This file's whole point is torch, so it imports torch at module level.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,12 +17,14 @@ from gemel.services.render.renderer import Renderer, RenderRequest
 from gemel.services.render.splatmesh import Binding, bind, place
 from gemel.stages.reconstruct.losses import LossWeights, SurfaceLoss, outline_loss, picture_loss
 from gemel.stages.reconstruct.rig import Rig
-from gemel.stages.reconstruct.schedule import turns
+from gemel.stages.reconstruct.schedule import Turn, turns
 from gemel.stages.reconstruct.targets import Target
 from gemel.stages.reconstruct.vertex_step import VertexStep
 from gemel.stages.reconstruct.views import Views
 
 OnProgress = Callable[[int, int], None]
+Order = Callable[[list[float]], Iterator[Turn]]
+"""Turns of a fit that may depend on the losses so far: the list given grows by one with every turn."""
 
 
 @dataclass(frozen=True)
@@ -157,17 +159,19 @@ def fit_splats(
     renderer: Renderer,
     clamp: Callable[[Tensor], None],
     rng: np.random.Generator,
+    order: Order | None = None,
     on_progress: OnProgress | None = None,
 ) -> list[float]:
     """Optimise state and rig in place; returns the loss of every step.
 
-    `clamp` puts vertices back where they must be (on or above the table), in place.
+    `clamp` puts vertices back where they must be (on or above the table), in place. Without an `order`, steps are the
+    configuration's.
     """
     faces = state.binding.faces.cpu().numpy()
     stepper = VertexStep(state.vertices.detach(), faces, smoothing=config.smoothing)
     adam, rig_adam = _Adam(state.groups(config)), _Adam(rig.parameters())
-    total, history = sum(config.steps), []
-    for turn in turns(views, config.steps, rng, device=str(state.vertices.device)):
+    total, history, device = sum(config.steps), list[float](), str(state.vertices.device)
+    for turn in turns(views, config.steps, rng, device=device) if order is None else order(history):
         Ts, intrinsics = rig.poses()
         lens = turn.size * intrinsics[turn.view]
         colour, coverage = draw(
