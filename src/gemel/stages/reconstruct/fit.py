@@ -15,7 +15,7 @@ from torch import Tensor  # noqa: TID253
 
 from gemel.services.render.renderer import Renderer, RenderRequest
 from gemel.services.render.splatmesh import Binding, bind, place
-from gemel.stages.reconstruct.losses import LossWeights, SurfaceLoss, outline_loss, picture_loss
+from gemel.stages.reconstruct.losses import LossWeights, SurfaceLoss, depth_loss, outline_loss, picture_loss
 from gemel.stages.reconstruct.rig import Rig
 from gemel.stages.reconstruct.schedule import Turn, turns
 from gemel.stages.reconstruct.targets import Target
@@ -127,8 +127,8 @@ def draw(
     *,
     renderer: Renderer,
     dilation_px2: float,
-) -> tuple[Tensor, Tensor]:
-    """Colours (h, w, 3) in the view's light (3,), through the camera's response, and coverage (h, w)."""
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Colours (h, w, 3) in the view's light (3,), through the camera's response, coverage (h, w) and depth [m]."""
     means, covariances = place(state.vertices, state.binding, state.log_scale.exp(), state.uv)
     shift = torch.tensor([0.0, 0.0, target.left, target.top], device=intrinsics.device)
     images = renderer.render(
@@ -147,7 +147,7 @@ def draw(
     colour, coverage = images.colour[0], images.alpha[0]
     if target.camera > 0:  # the first camera is the gauge
         colour = (1.0 + state.gains[target.camera]) * colour + state.offsets[target.camera] * coverage[..., None]
-    return (target.light_basis @ light).exp()[..., None] * colour, coverage
+    return (target.light_basis @ light).exp()[..., None] * colour, coverage, images.depth[0]
 
 
 def fit_splats(
@@ -174,7 +174,7 @@ def fit_splats(
     for turn in turns(views, config.steps, rng, device=device) if order is None else order(history):
         Ts, intrinsics = rig.poses()
         lens = turn.size * intrinsics[turn.view]
-        colour, coverage = draw(
+        colour, coverage, depth = draw(
             state,
             turn.target,
             state.lights[turn.view],
@@ -184,6 +184,8 @@ def fit_splats(
             dilation_px2=config.dilation_px2,
         )
         loss = picture_loss(colour, turn.target, config.weights) + outline_loss(coverage, turn.target, config.weights)
+        if turn.target.depth is not None:
+            loss = loss + depth_loss(depth, turn.target, state.surface.mean_edge, config.weights)
         loss = loss + state.surface(state.vertices, config.weights)
         loss = loss + config.prior_weight / len(views) * rig.prior_loss()
         loss = loss + config.weights.light * state.lights[turn.view].square().sum()
