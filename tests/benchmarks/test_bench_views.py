@@ -32,4 +32,4 @@ def test_sizes_are_the_full_one_or_its_halves(shared_data: Path) -> None:
 def test_options_that_a_benchmark_does_not_know_are_refused() -> None:
     """`gemel bench splat --gaussians 5` says that splat takes no such option."""
     with pytest.raises(ConfigError, match="takes no --gaussians"):
-        Bench("splat", gaussians=5).run()
+        Bench("splat", gaussians="5").run()

@@ -57,6 +57,9 @@ class MadeFrames:
     def mask(self, episode_id: str, camera: str, step: int) -> np.ndarray | None:
         return None
 
+    def depth(self, episode_id: str, camera: str, step: int) -> np.ndarray | None:
+        return None
+
 
 def made_capture(episodes: Sequence[MadeEpisode]) -> tuple[Capture, MadeFrames]:
     """A capture of these episodes, with one camera."""

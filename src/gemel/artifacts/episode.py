@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Float, Float32, UInt8
 
 from gemel.artifacts.capture import Domain, EpisodeKind
 from gemel.geometry import SE3
@@ -53,4 +53,8 @@ class Frames(Protocol):
 
     def mask(self, episode_id: str, camera: str, step: int) -> UInt8[np.ndarray, "h w"] | None:
         """The logged object mask of a frame (0 = ignore), or None when the log has none."""
+        ...
+
+    def depth(self, episode_id: str, camera: str, step: int) -> Float32[np.ndarray, "h w"] | None:
+        """The logged depth of a frame along the camera's z [m], 0 where nothing was measured; None without any."""
         ...

@@ -4,13 +4,14 @@ All of them start on the mesh's surface, on every back end. Losses, views and sc
 strategy of growing and pruning (Kerbl et al. 2023) is not run yet.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from gemel.artifacts.gaussians import Gaussians
 from gemel.services.render.renderer import Renderer, RenderRequest
+from gemel.stages.reconstruct.schedule import Turn
 from gemel.stages.reconstruct.views import Views
 
 STEPS = {"means": 0.3, "log_scales": 2e-2, "quats": 1e-2, "logits": 2e-2, "sh": 2e-2}
@@ -78,21 +79,19 @@ def fit_free(
     config: Any,
     *,
     renderer: Renderer,
-    rng: np.random.Generator,
-    on_progress: Callable[[int, int], None] | None = None,
-) -> None:
-    """Optimise in place, with the schedule, views and picture losses of the SplatMesh's fit."""
+    order: Callable[[list[float]], Iterator[Turn]],
+) -> list[float]:
+    """Optimise in place, with the order, views and picture losses of the SplatMesh's fit; the loss of every step."""
     import torch
 
     from gemel.stages.reconstruct.losses import outline_loss, picture_loss
-    from gemel.stages.reconstruct.schedule import turns
 
     adam = torch.optim.Adam(free.groups(), eps=1e-15)
     first = [group["lr"] for group in adam.param_groups]
     Ts = torch.tensor(views.Ts_camera_world, dtype=torch.float32, device=free.tensors["means"].device)
     lenses = torch.tensor(views.intrinsics, dtype=torch.float32, device=Ts.device)
-    total = sum(config.steps)
-    for done, turn in enumerate(turns(views, config.steps, rng, device=str(Ts.device)), start=1):
+    losses: list[float] = []
+    for turn in order(losses):
         target = turn.target
         shift = torch.tensor([0.0, 0.0, target.left, target.top], device=Ts.device)
         lens = turn.size * lenses[turn.view] - shift
@@ -100,9 +99,9 @@ def fit_free(
         loss = picture_loss(images.colour[0], target, config.weights)
         loss = loss + outline_loss(images.alpha[0], target, config.weights)
         loss.backward()
+        losses.append(float(loss.detach()))
         for group, lr in zip(adam.param_groups, first, strict=True):
             group["lr"] = lr * turn.slowness
         adam.step()
         adam.zero_grad(set_to_none=True)
-        if on_progress is not None and done % 50 == 0:
-            on_progress(done, total)
+    return losses

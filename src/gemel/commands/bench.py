@@ -40,8 +40,8 @@ class Bench:
     """Keep every n-th view back for testing (views)."""
     backend: str | None = None
     """Renderer: cpu or cuda (reconstruct, views)."""
-    gaussians: int | None = None
-    """Number of Gaussians (views)."""
+    gaussians: str | None = None
+    """Number of Gaussians, or several such as 20000,60000 (views)."""
     size: str | None = None
     """Size of the images, WIDTHxHEIGHT (views)."""
     seeds: int | None = None
@@ -55,7 +55,7 @@ class Bench:
 
     def run(self) -> int:
         """Run one benchmark."""
-        from gemel.commands.screen import print_table, write_json
+        from gemel.commands.screen import print_table
 
         benchmark = _benchmark(self.name)
         figures, rows = benchmark(quick=self.quick, seed=self.seed, **self._options(benchmark))
@@ -64,14 +64,28 @@ class Bench:
             print_table(f"bench {self.name}", columns, [[_cell(row.get(c, "")) for c in columns] for row in rows])
         print_table("figures", ("figure", "value"), [(key, _cell(value)) for key, value in figures.items()])
         if self.json is not None:
-            write_json(
-                {
-                    "name": self.name, "commit": _commit(), "date": time.strftime("%Y-%m-%d", time.gmtime()),
-                    "machine": _machine(), "seed": self.seed, "figures": figures, "rows": rows,
-                },
-                self.json,
-            )  # fmt: skip
+            self._write(figures, rows, self.json)
         return 0
+
+    def _write(self, figures: dict[str, float], rows: list[dict[str, object]], path: Path) -> None:
+        from gemel.commands.screen import write_json
+
+        write_json(
+            {
+                "name": self.name, "commit": _commit(), "date": time.strftime("%Y-%m-%d", time.gmtime()),
+                "machine": _machine(), "seed": self.seed, "figures": figures, "rows": rows,
+            },
+            path,
+        )  # fmt: skip
+
+    def _part_done(self, figures: dict[str, float], rows: list[dict[str, object]]) -> None:
+        """Show and keep what a long benchmark has so far: one that is cut short has not run in vain."""
+        from gemel.commands.screen import console
+
+        cells = (f"{key} {_cell(value)}" for key, value in rows[-1].items())
+        console(stderr=True).print(", ".join(cells))
+        if self.json is not None and str(self.json) != "-":
+            self._write(figures, rows, self.json)
 
     def _options(self, benchmark: Callable[..., Result]) -> dict[str, Any]:
         """What was given beyond name, seed and --quick; refused where the benchmark has no use for it."""
@@ -86,6 +100,8 @@ class Bench:
         if unknown:
             flags = ", ".join(f"--{name.replace('_', '-')}" for name in unknown)
             raise ConfigError(f"Benchmark {self.name} takes no {flags}.", remedy="leave that out")
+        if "on_part" in inspect.signature(benchmark).parameters:
+            given["on_part"] = self._part_done
         return given
 
 

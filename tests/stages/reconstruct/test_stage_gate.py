@@ -45,6 +45,9 @@ class LabFrames:
     def mask(self, episode_id: str, camera: str, step: int) -> np.ndarray | None:
         return None
 
+    def depth(self, episode_id: str, camera: str, step: int) -> np.ndarray | None:
+        return None
+
 
 def lab_data(observations: Observations) -> FitData:
     steps = len(observations.episodes[0].times_s)

@@ -3,6 +3,7 @@
     capture.toml                      [capture] robot_type, joints; [joints.*], [cameras.*], [episodes.*]
     episodes/<id>/steps.csv           time_s, then a column per joint, `action.<name>`, `image.<camera>`
     episodes/<id>/<camera>/000.png    where the CSV has no `image.<camera>` column: one image per row, sorted
+    a column `depth.<camera>`         names 16-bit PNGs of millimetres, where the camera measures depth
 
 A complete example is in docs/formats.md.
 """
@@ -24,7 +25,7 @@ from gemel.errors import SourceError
 from gemel.services.formats.calibration import camera_from_table, check_names, scales_from_tables
 from gemel.services.formats.image_file import image_size
 from gemel.services.formats.paths import files_below, inside, plain_file
-from gemel.services.formats.source import OnFinding, RawEpisode, RawImages, SourceLayout
+from gemel.services.formats.source import DEPTH_PNG, OnFinding, RawEpisode, RawImages, SourceLayout
 from gemel.services.formats.toml_table import from_table, read_toml
 
 FORMAT = "folder"
@@ -110,7 +111,14 @@ class FolderSource:
             rate_hz=capture.rate_hz or self._rate_hz(),
             declared_scales=scales_from_tables(self.tables.joints, self.tables.actions, file=_TOML),
             robot_model=capture.robot_model,
+            depth_from_camera=self._depths(),
         )
+
+    def _depths(self) -> dict[str, str]:
+        """Cameras of whose depth the first readable episode has some."""
+        first = next(self.episodes(lambda finding: None), None)
+        streams = first.streams if first is not None else ()
+        return {s.camera: DEPTH_PNG for s in streams if isinstance(s, RawImages) and any(s.depth_paths)}
 
     def episode_count(self) -> int:
         """Folders below `episodes/`."""
@@ -126,8 +134,9 @@ class FolderSource:
             for stream in episode.streams:
                 assert isinstance(stream, RawImages)
                 camera = next(c for c in self.layout.cameras if c.name == stream.camera)
-                for step, relative in enumerate(stream.paths):
-                    self._check_image(relative, camera, episode.id, float(episode.times_s[step]), on_finding)
+                for paths in (stream.paths, stream.depth_paths):
+                    for time_s, relative in zip(episode.times_s, paths, strict=False):
+                        self._check_image(relative, camera, episode.id, float(time_s), on_finding)
 
     def episodes(self, on_finding: OnFinding) -> Iterator[RawEpisode]:
         """Each episode folder in order of name."""
@@ -164,9 +173,9 @@ class FolderSource:
 
     def _stream(self, name: str, camera: str, columns: Mapping[str, list[str]], count: int) -> RawImages:
         base = f"episodes/{name}"
+        depths = _named(base, columns.get(f"depth.{camera}", []))
         if f"image.{camera}" in columns:
-            files = columns[f"image.{camera}"]
-            return RawImages(camera, tuple(_joined(base, file) if file else "" for file in files))
+            return RawImages(camera, _named(base, columns[f"image.{camera}"]), depth_paths=depths)
         folder = inside(self.root, f"{base}/{camera}")
         found = sorted(p.name for p in folder.glob("*") if p.suffix.lower() in _IMAGE_SUFFIXES)
         if len(found) != count:
@@ -174,7 +183,7 @@ class FolderSource:
                 f"{folder} holds {len(found)} images for {count} rows.",
                 remedy=f"name each row's image in a column `image.{camera}`, or give one image per row",
             )
-        return RawImages(camera, tuple(f"{base}/{camera}/{file}" for file in found))
+        return RawImages(camera, tuple(f"{base}/{camera}/{file}" for file in found), depth_paths=depths)
 
     def _check_image(self, relative: str, camera: Camera, episode: str, time_s: float, on_finding: OnFinding) -> None:
         if not relative:
@@ -189,6 +198,11 @@ class FolderSource:
             problem = f"{relative} is {size[0]}x{size[1]}; [cameras.{camera.name}] says {camera.width}x{camera.height}."
             remedy = "correct width and height, or the image"
         on_finding(Finding("unreadable-image", Severity.ERROR, problem, remedy, episode, camera.name, time_s))
+
+
+def _named(base: str, files: list[str]) -> tuple[str, ...]:
+    """Files of an episode's folder that a column names; empty where a row names none."""
+    return tuple(_joined(base, file) if file else "" for file in files)
 
 
 def _joined(base: str, file: str) -> str:

@@ -6,14 +6,14 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import UInt8
+from jaxtyping import Float32, UInt8
 
 from gemel.artifacts.blob import Blobs, FileRef, Table
 from gemel.artifacts.capture import Capture, EpisodeRecord, ImageStream, VideoSegment
 from gemel.artifacts.episode import Episode
 from gemel.errors import SourceError, choices_text
 from gemel.geometry import SE3
-from gemel.services.formats.image_file import read_image
+from gemel.services.formats.image_file import read_depth, read_image
 from gemel.services.formats.paths import inside
 from gemel.services.formats.video import VideoReader
 
@@ -80,14 +80,25 @@ class CaptureFrames:
     def mask(self, episode_id: str, camera: str, step: int) -> UInt8[np.ndarray, "h w"] | None:
         """The logged mask of a frame, where there is one."""
         self._grant(episode_id, f"masks/{camera}")
+        path = self._side_file("mask", episode_id, camera, step)
+        return None if path is None else read_image(path, grey=True)
+
+    def depth(self, episode_id: str, camera: str, step: int) -> Float32[np.ndarray, "h w"] | None:
+        """The logged depth of a frame [m], where there is one."""
+        self._grant(episode_id, f"depth/{camera}")
+        path = self._side_file("depth", episode_id, camera, step)
+        return None if path is None else read_depth(path)
+
+    def _side_file(self, kind: str, episode_id: str, camera: str, step: int) -> Path | None:
+        """The checked file that comes with a frame, where there is one."""
         _check_step(self._record(episode_id), step)
         table = self._table(episode_id)
-        paths = table.get(f"mask/{camera}")
+        paths = table.get(f"{kind}/{camera}")
         if paths is None or not paths[step]:
             return None
         path = inside(self._root, str(paths[step]))
-        self._check(path, str(table[f"mask_sha256/{camera}"][step]))
-        return read_image(path, grey=True)
+        self._check(path, str(table[f"{kind}_sha256/{camera}"][step]))
+        return path
 
     def close(self) -> None:
         """Close the videos that are open."""

@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import UInt8
+from jaxtyping import Float32, UInt8
 
 from gemel.errors import SourceError
 from gemel.services.formats.paths import plain_file
 
 MAX_PIXELS = 100_000_000
 """No camera is larger; a header that says so would only fill the memory."""
+MILLIMETRE_M = 1e-3
+_MAX_DEPTH = 2**16 - 1
 _READER_FROM_START = {b"\x89PNG\r\n\x1a\n": "png_pipe", b"\xff\xd8\xff": "jpeg_pipe"}
 
 
@@ -38,6 +40,22 @@ def decode_image(data: bytes, *, grey: bool = False) -> UInt8[np.ndarray, "h w *
         return image
 
 
+def read_depth(path: Path) -> Float32[np.ndarray, "h w"]:
+    """A 16-bit grey PNG of millimetres as metres along the camera's z; 0 where nothing was measured."""
+    with _image_errors(path), _open(path.read_bytes()) as container:
+        _size(container)
+        frame = next(iter(container.decode(video=0)), None)
+        if frame is None or not frame.format.name.startswith("gray16"):
+            raise ValueError(f"depth has to be 16-bit grey, not {frame.format.name if frame else 'nothing'}")
+        return np.asarray(frame.to_ndarray(), dtype=np.float32) * np.float32(MILLIMETRE_M)
+
+
+def encode_depth_png(depth_m: Float32[np.ndarray, "h w"]) -> bytes:
+    """Depth [m] as a 16-bit grey PNG of whole millimetres; what is beyond 65 m or not finite becomes 0."""
+    millimetres = np.nan_to_num(depth_m / MILLIMETRE_M, nan=0.0, posinf=0.0, neginf=0.0).round()
+    return _encoded(np.where(millimetres <= _MAX_DEPTH, millimetres, 0).astype(np.uint16), "gray16be")
+
+
 def image_size(path: Path) -> tuple[int, int]:
     """Width and height [px] from the header."""
     with _image_errors(path), _open(path.read_bytes()) as container:
@@ -46,14 +64,18 @@ def image_size(path: Path) -> tuple[int, int]:
 
 def encode_png(image: UInt8[np.ndarray, "h w 3"]) -> bytes:
     """An RGB image as PNG bytes."""
+    return _encoded(image, "rgb24")
+
+
+def _encoded(image: np.ndarray, pixel_format: str) -> bytes:
     import av
 
     sink = io.BytesIO()
     with av.open(sink, "w", format="image2pipe") as container:
         stream = container.add_stream("png", rate=1)
         stream.height, stream.width = image.shape[:2]
-        stream.pix_fmt = "rgb24"
-        container.mux(stream.encode(av.VideoFrame.from_ndarray(image, format="rgb24")))
+        stream.pix_fmt = pixel_format
+        container.mux(stream.encode(av.VideoFrame.from_ndarray(image, format=pixel_format)))
         container.mux(stream.encode())
     return sink.getvalue()
 

@@ -21,7 +21,7 @@ from gemel.geometry import SE3, CameraModel, Fisheye, OpenCV, Pinhole
 from gemel.services.formats.image_file import image_size
 from gemel.services.formats.json_file import read_json_object
 from gemel.services.formats.paths import inside
-from gemel.services.formats.source import OnFinding, RawEpisode, RawImages, SourceLayout
+from gemel.services.formats.source import DEPTH_PNG, OnFinding, RawEpisode, RawImages, SourceLayout
 
 FORMAT = "nerfstudio"
 CAMERA = "camera"
@@ -29,7 +29,7 @@ _FILE = "transforms.json"
 _OPENCV_FROM_OPENGL = np.diag([1.0, -1.0, -1.0, 1.0])
 _INTRINSICS = ("fl_x", "fl_y", "cx", "cy")
 _DISTORTION = ("k1", "k2", "k3", "k4", "p1", "p2")
-_PATH_KEYS = ("file_path", "mask_path")
+_PATH_KEYS = ("file_path", "mask_path", "depth_file_path")
 _LARGEST = 1e9
 _MODELS = ("OPENCV", "OPENCV_FISHEYE", "PINHOLE", "SIMPLE_PINHOLE")
 
@@ -70,6 +70,7 @@ class NerfstudioSource:
             extras={},
             rate_hz=None,
             declared_scales={},
+            depth_from_camera={CAMERA: DEPTH_PNG} if any(f.get("depth_file_path") for f in self.frames) else {},
         )
 
     def episode_count(self) -> int:
@@ -77,16 +78,16 @@ class NerfstudioSource:
         return 1
 
     def files(self) -> tuple[str, ...]:
-        """`transforms.json`, images and masks."""
+        """`transforms.json`, images, masks and depth images."""
         named = {self._path(frame, key) for frame in self.frames for key in _PATH_KEYS if frame.get(key)}
         # A file that is not there is `check_files`' to report; it has no content to list here.
         return tuple(sorted({_FILE} | {name for name in named if (self.root / name).is_file()}))
 
     def check_files(self, on_finding: OnFinding) -> None:
-        """Every image and mask there, readable, and of one size."""
+        """Every image, mask and depth image there, readable, and of one size."""
         expected = (self.layout.cameras[0].width, self.layout.cameras[0].height)
         for step, frame in enumerate(self.frames):
-            for key in _PATH_KEYS[: 2 if frame.get("mask_path") else 1]:
+            for key in (key for key in _PATH_KEYS if key == "file_path" or frame.get(key)):
                 self._check_image(step, frame, key, expected, on_finding)
 
     def _check_image(
@@ -107,13 +108,12 @@ class NerfstudioSource:
     def episodes(self, on_finding: OnFinding) -> Iterator[RawEpisode]:
         """The one scan."""
         count = len(self.frames)
-        has_masks = any(frame.get("mask_path") for frame in self.frames)
         try:
             poses = self._poses()
             self._check_one_lens()
             intrinsics = np.array([self._intrinsics(frame) for frame in self.frames])
             images = tuple(self._path(frame, "file_path") for frame in self.frames)
-            masks = tuple(self._path(f, "mask_path") if f.get("mask_path") else "" for f in self.frames)
+            masks, depths = self._optional_paths("mask_path"), self._optional_paths("depth_file_path")
         except GemelError as error:
             on_finding(Finding("unreadable-episode", Severity.ERROR, error.problem, error.remedy, "0"))
             return
@@ -124,10 +124,15 @@ class NerfstudioSource:
             times_s=np.arange(count, dtype=np.float64),
             state=np.zeros((count, 0)),
             action=np.zeros((count, 0)),
-            streams=(RawImages(CAMERA, images, masks if has_masks else ()),),
+            streams=(RawImages(CAMERA, images, masks, depths),),
             camera_poses={CAMERA: poses},
             camera_intrinsics={CAMERA: intrinsics},
         )
+
+    def _optional_paths(self, key: str) -> tuple[str, ...]:
+        """One path per frame, empty where it has none; nothing at all where no frame has one."""
+        paths = tuple(self._path(frame, key) if frame.get(key) else "" for frame in self.frames)
+        return paths if any(paths) else ()
 
     def _poses(self) -> SE3:
         """`Ts_world_camera`, in Gemel's camera axes."""

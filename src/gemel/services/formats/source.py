@@ -21,6 +21,7 @@ from gemel.services.formats.paths import inside
 
 OnFinding = Callable[[Finding], None]
 
+DEPTH_PNG = "16-bit PNG, mm"
 _FORMAT_NAMES = "LeRobot v3.0, nerfstudio transforms.json, a plain folder with capture.toml"
 
 
@@ -43,6 +44,8 @@ class RawImages:
     paths: tuple[str, ...]
     """Relative to the source's root; empty where the step has no image."""
     mask_paths: tuple[str, ...] = ()
+    depth_paths: tuple[str, ...] = ()
+    """16-bit PNG in millimetres, the same size as the images; empty where the step has none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +81,8 @@ class SourceLayout:
     """Nominal rate, or None when the log has no clock."""
     declared_scales: Mapping[str, JointScale]
     """Units that the source itself states, by joint or action name."""
+    depth_from_camera: Mapping[str, str] = field(default_factory=dict)
+    """How the depth of each camera that has any is logged, in words."""
     robot_model: str = ""
     """Path of a robot description that comes with the log, relative to its root."""
 

@@ -259,6 +259,11 @@ def _streams(source: Source, report: ClockReport, units: tuple[UnitGuess, ...]) 
         StreamSummary(c.name, "camera", f"{c.width}x{c.height}", rate, jitter, layout.codec_from_camera.get(c.name, ""))
         for c in layout.cameras
     ]
+    rows += [
+        StreamSummary(c.name, "depth", f"{c.width}x{c.height}", rate, jitter, layout.depth_from_camera[c.name])
+        for c in layout.cameras
+        if c.name in layout.depth_from_camera
+    ]
     rows += [StreamSummary(n, "extra", str(w), rate, jitter, "as logged") for n, w in layout.extras.items()]
     return tuple(rows)
 

@@ -255,11 +255,11 @@ def _table(
     for stream in raw.streams:
         if isinstance(stream, RawVideo):
             continue
-        table[f"image/{stream.camera}"] = np.array(stream.paths)
-        table[f"image_sha256/{stream.camera}"] = np.array([hash_from_file.get(p, "") for p in stream.paths])
-        if stream.mask_paths:
-            table[f"mask/{stream.camera}"] = np.array(stream.mask_paths)
-            table[f"mask_sha256/{stream.camera}"] = np.array([hash_from_file.get(p, "") for p in stream.mask_paths])
+        kinds = {"image": stream.paths, "mask": stream.mask_paths, "depth": stream.depth_paths}
+        for kind, paths in kinds.items():
+            if kind == "image" or paths:
+                table[f"{kind}/{stream.camera}"] = np.array(paths)
+                table[f"{kind}_sha256/{stream.camera}"] = np.array([hash_from_file.get(p, "") for p in paths])
     return table
 
 

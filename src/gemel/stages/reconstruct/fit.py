@@ -4,7 +4,7 @@ Coarse to fine, one view per step. Vertices take smoothed steps (vertex_step.py)
 responses and the rig's unknowns take Adam's. This file's whole point is torch, so it imports torch at module level.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,14 +15,16 @@ from torch import Tensor  # noqa: TID253
 
 from gemel.services.render.renderer import Renderer, RenderRequest
 from gemel.services.render.splatmesh import Binding, bind, place
-from gemel.stages.reconstruct.losses import LossWeights, SurfaceLoss, outline_loss, picture_loss
+from gemel.stages.reconstruct.losses import LossWeights, SurfaceLoss, depth_loss, outline_loss, picture_loss
 from gemel.stages.reconstruct.rig import Rig
-from gemel.stages.reconstruct.schedule import turns
+from gemel.stages.reconstruct.schedule import Turn, turns
 from gemel.stages.reconstruct.targets import Target
 from gemel.stages.reconstruct.vertex_step import VertexStep
 from gemel.stages.reconstruct.views import Views
 
 OnProgress = Callable[[int, int], None]
+Order = Callable[[list[float]], Iterator[Turn]]
+"""Turns of a fit that may depend on the losses so far: the list given grows by one with every turn."""
 
 
 @dataclass(frozen=True)
@@ -125,8 +127,8 @@ def draw(
     *,
     renderer: Renderer,
     dilation_px2: float,
-) -> tuple[Tensor, Tensor]:
-    """Colours (h, w, 3) in the view's light (3,), through the camera's response, and coverage (h, w)."""
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Colours (h, w, 3) in the view's light (3,), through the camera's response, coverage (h, w) and depth [m]."""
     means, covariances = place(state.vertices, state.binding, state.log_scale.exp(), state.uv)
     shift = torch.tensor([0.0, 0.0, target.left, target.top], device=intrinsics.device)
     images = renderer.render(
@@ -145,7 +147,7 @@ def draw(
     colour, coverage = images.colour[0], images.alpha[0]
     if target.camera > 0:  # the first camera is the gauge
         colour = (1.0 + state.gains[target.camera]) * colour + state.offsets[target.camera] * coverage[..., None]
-    return (target.light_basis @ light).exp()[..., None] * colour, coverage
+    return (target.light_basis @ light).exp()[..., None] * colour, coverage, images.depth[0]
 
 
 def fit_splats(
@@ -157,20 +159,22 @@ def fit_splats(
     renderer: Renderer,
     clamp: Callable[[Tensor], None],
     rng: np.random.Generator,
+    order: Order | None = None,
     on_progress: OnProgress | None = None,
 ) -> list[float]:
     """Optimise state and rig in place; returns the loss of every step.
 
-    `clamp` puts vertices back where they must be (on or above the table), in place.
+    `clamp` puts vertices back where they must be (on or above the table), in place. Without an `order`, steps are the
+    configuration's.
     """
     faces = state.binding.faces.cpu().numpy()
     stepper = VertexStep(state.vertices.detach(), faces, smoothing=config.smoothing)
     adam, rig_adam = _Adam(state.groups(config)), _Adam(rig.parameters())
-    total, history = sum(config.steps), []
-    for turn in turns(views, config.steps, rng, device=str(state.vertices.device)):
+    total, history, device = sum(config.steps), list[float](), str(state.vertices.device)
+    for turn in turns(views, config.steps, rng, device=device) if order is None else order(history):
         Ts, intrinsics = rig.poses()
         lens = turn.size * intrinsics[turn.view]
-        colour, coverage = draw(
+        colour, coverage, depth = draw(
             state,
             turn.target,
             state.lights[turn.view],
@@ -180,6 +184,8 @@ def fit_splats(
             dilation_px2=config.dilation_px2,
         )
         loss = picture_loss(colour, turn.target, config.weights) + outline_loss(coverage, turn.target, config.weights)
+        if turn.target.depth is not None:
+            loss = loss + depth_loss(depth, turn.target, state.surface.mean_edge, config.weights)
         loss = loss + state.surface(state.vertices, config.weights)
         loss = loss + config.prior_weight / len(views) * rig.prior_loss()
         loss = loss + config.weights.light * state.lights[turn.view].square().sum()

@@ -50,7 +50,7 @@ def visual_hull(views: Views, *, voxel_count: int, table_z: float | None) -> Fie
     It has `voxel_count` voxels along its longest side, or fewer: voxels much smaller than a pixel tell nothing.
     """
     distances = silhouette_distances(views)
-    middle, radius = _whereabouts(views)
+    middle, radius = whereabouts(views)
     low, high = middle - radius, middle + radius
     smallest = VOXEL_PX * pixel_size_m(views, middle)
     for count in (COARSE_VOXELS, COARSE_VOXELS, voxel_count):
@@ -101,7 +101,7 @@ def _largest_component(values: Float32[np.ndarray, "nx ny nz"]) -> Float32[np.nd
     return np.where((pieces > 0) & (pieces != largest), np.abs(values), values)
 
 
-def _whereabouts(views: Views) -> tuple[Float[np.ndarray, "3"], float]:
+def whereabouts(views: Views) -> tuple[Float[np.ndarray, "3"], float]:
     """A ball that holds the object: where rays through the outlines' middles meet, and how wide they look there."""
     seen = [_middle_and_extent(mask * ~ignore) for mask, ignore in zip(views.masks, views.ignore, strict=True)]
     kept = [i for i, (_, extent_px) in enumerate(seen) if extent_px > 0.0]

@@ -34,6 +34,10 @@ class LossWeights:
     """Mean difference of neighbouring normals: flat faces and sharp edges cost less than waves."""
     light: float = 0.02
     """Squared light of a view (light.py): of two explanations, the evenly lit one is taken."""
+    depth: float = 0.02
+    """Mean absolute difference of depths over the object, in mean edges, where depth was logged."""
+    depth_outlier: float = 5.0
+    """Depth difference beyond which a pixel counts less and less [mean edges]: flying pixels, reflections."""
     outlier: float = 0.15
     """Colour difference beyond which a pixel counts less and less: highlights, shadows, wrong masks [0 to 1]."""
 
@@ -54,6 +58,16 @@ def picture_loss(colour: Tensor, target: Target, weights: LossWeights) -> Tensor
 def outline_loss(coverage: Tensor, target: Target, weights: LossWeights) -> Tensor:
     """Difference between coverage and mask."""
     return weights.outline * (target.outline_weight * (coverage - target.mask).square()).sum()
+
+
+def depth_loss(depth: Tensor, target: Target, mean_edge: float, weights: LossWeights) -> Tensor:
+    """Difference between drawn and logged depth (h, w) [m]; `target` has to have a depth."""
+    assert target.depth is not None
+    assert target.depth_weight is not None
+    difference = (depth - target.depth).abs() / mean_edge
+    with torch.no_grad():
+        trust = target.depth_weight / (1.0 + (difference / weights.depth_outlier).square())
+    return weights.depth * (trust * difference).sum()
 
 
 class SurfaceLoss:

@@ -17,6 +17,7 @@ from gemel.services.render.renderer import Renderer
 from gemel.stages.reconstruct.cap import CapSettings, cap_hull
 from gemel.stages.reconstruct.fit import FitConfig, OnProgress, SplatState, fit_splats
 from gemel.stages.reconstruct.hull import visual_hull
+from gemel.stages.reconstruct.measured import ENOUGH, carved_by_depth, measured_part
 from gemel.stages.reconstruct.remesh import Mesh, even_mesh
 from gemel.stages.reconstruct.rig import Rig
 from gemel.stages.reconstruct.seen import look_at_points, seen_vertices
@@ -99,7 +100,9 @@ def starting_mesh(views: Views, config: ObjectConfig) -> Mesh:
     T_up_world = SE3.identity() if config.table_z is not None else _upright(views)
     upright = replace(views, Ts_world_camera=T_up_world @ views.Ts_world_camera)
     hull = visual_hull(upright, voxel_count=config.voxel_count, table_z=config.table_z)
-    capped = cap_hull(hull, upright, config.cap)
+    if views.depths is not None:
+        hull = carved_by_depth(hull, upright)
+    capped = cap_hull(hull, upright, config.cap) if measured_part(views) < ENOUGH else hull
     vertices, faces = even_mesh(
         capped, config.face_count, lambda *mesh: _coarseness(upright, mesh, config.unseen_coarseness)
     )

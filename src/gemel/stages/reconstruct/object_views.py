@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Float32, Int
 
 from gemel.artifacts.camera import WORLD
 from gemel.errors import SourceError
@@ -60,9 +60,19 @@ def object_views(
             ignore=np.stack([robots[v] | ~observations.known[v] for v in chosen]),
             Ts_world_camera=Ts_world_camera[chosen],
             intrinsics=intrinsics[chosen],
+            depths=_depths(observations, chosen),
         )
 
     return ObjectViews(views(fitted), views(withheld) if len(withheld) else None, fitted, withheld)
+
+
+def _depths(observations: Observations, chosen: Int[np.ndarray, " n"]) -> "Float32[np.ndarray, 'n h w'] | None":
+    """Logged depths of views of one size, 0 where a view has none; None if no view has any."""
+    if not observations.depths or all(observations.depths[v] is None for v in chosen):
+        return None
+    found = (observations.depths[v] for v in chosen)
+    shape = observations.images[chosen[0]].shape[:2]
+    return np.stack([np.zeros(shape, np.float32) if depth is None else depth for depth in found])
 
 
 def _is_usable(mask: "np.ndarray | None", robot: Bool[np.ndarray, "h w"]) -> bool:

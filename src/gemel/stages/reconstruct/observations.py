@@ -41,6 +41,8 @@ class Observations:
     """For each object and view; None where the segmentation left the frame out."""
     known: tuple[Bool[np.ndarray, "h w"], ...]
     """Pixels that the camera saw: taking distortion out leaves some empty."""
+    depths: tuple["Float32[np.ndarray, 'h w'] | None", ...] = ()
+    """Logged depth of each view along the camera's z [m], 0 where nothing was measured; empty if none was logged."""
 
     def __len__(self) -> int:
         return len(self.images)
@@ -105,6 +107,7 @@ def observe(
         name: tuple(_undistorted_mask(cameras[c], mask_of(name, records[e].id, cameras[c].name, s)) for c, e, s in rows)
         for name in objects
     }
+    depths = tuple(_undistorted_depth(cameras[c], frames.depth(records[e].id, cameras[c].name, s)) for c, e, s in rows)
     columns = np.array(rows, dtype=np.int64).reshape(-1, 3)
     pinholes = tuple(_as_pinhole(camera) for camera in cameras)
     return Observations(
@@ -116,6 +119,7 @@ def observe(
         images=tuple(image for image, _ in pairs),
         masks=masks,
         known=tuple(is_known for _, is_known in pairs),
+        depths=depths if any(depth is not None for depth in depths) else (),
     )
 
 
@@ -149,3 +153,12 @@ def _undistorted_mask(camera: Camera, mask: "np.ndarray | None") -> "np.ndarray 
     if mask is None or isinstance(camera.model, Pinhole) or camera.model is None:
         return mask
     return camera.model.undistort(mask[..., None].astype(np.float32))[0][..., 0] > 0.5
+
+
+def _undistorted_depth(camera: Camera, depth: "np.ndarray | None") -> "np.ndarray | None":
+    """Depth with distortion taken out; a pixel that is mixed from unmeasured ones becomes unmeasured."""
+    if depth is None or isinstance(camera.model, Pinhole) or camera.model is None:
+        return depth
+    both = np.stack([depth, depth > 0.0], axis=-1).astype(np.float32)
+    straight, is_known = camera.model.undistort(both)
+    return np.where(is_known & (straight[..., 1] > 0.999), straight[..., 0], 0.0).astype(np.float32)

@@ -27,6 +27,7 @@ from gemel.services.kinematics.link_meshes import link_meshes
 from gemel.services.render.renderer import Renderer, make_renderer
 from gemel.services.render.torch_threads import one_torch_thread
 from gemel.stages.reconstruct.calibration.calibrate import Calibration
+from gemel.stages.reconstruct.checks.depth_agreement import with_trusted_depth
 from gemel.stages.reconstruct.checks.plausible import look_again, look_over
 from gemel.stages.reconstruct.colours import object_response, scene_response
 from gemel.stages.reconstruct.config import ReconstructConfig
@@ -187,6 +188,7 @@ def _fit_object(
         observations, name, located.Ts_world_camera, located.intrinsics, list(located.robots),
         fixed_views=config.fixed_views, least=LEAST_VIEWS if tools.generator is None else 1,
     )  # fmt: skip
+    views, of_depth = with_trusted_depth(views, name)
     device = "cuda" if tools.renderer.name == "cuda" else "cpu"
     rig: Rig
     if located.calibration is not None and config.is_refined:
@@ -214,7 +216,7 @@ def _fit_object(
     if isinstance(rig, CalibratedRig):
         located = _moved(observations, located, rig.theta())
     noted = () if start is None else start.findings(name, len(views.fitted))
-    return FittedObject(mesh, views, info.gains, info.offsets, info.lights), located, noted
+    return FittedObject(mesh, views, info.gains, info.offsets, info.lights), located, (*of_depth, *noted)
 
 
 def _scene(

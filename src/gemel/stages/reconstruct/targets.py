@@ -37,6 +37,10 @@ class Target:
     """Index of the camera's colour response."""
     light_basis: Tensor
     """(h, w, 3); what the view's light is made of (light.py)."""
+    depth: Tensor | None = None
+    """(h, w); logged depth [m]."""
+    depth_weight: Tensor | None = None
+    """(h, w); sums to one over the pixels that surely show the object and whose depth was measured."""
 
     @property
     def width(self) -> int:
@@ -75,6 +79,9 @@ def _target(views: Views, i: int, distance: np.ndarray, camera: int, *, device: 
     def tensor(array: np.ndarray) -> Tensor:
         return torch.tensor(np.ascontiguousarray(array), dtype=torch.float32, device=device)
 
+    depth, measured = None, None
+    if views.depths is not None:
+        depth, measured = views.depths[i][cut], is_object & (views.depths[i][cut] > 0.0)
     return Target(
         left=int(left),
         top=int(top),
@@ -84,4 +91,6 @@ def _target(views: Views, i: int, distance: np.ndarray, camera: int, *, device: 
         outline_weight=tensor(is_known * pull / area),
         camera=camera,
         light_basis=tensor(basis),
+        depth=None if depth is None else tensor(depth),
+        depth_weight=None if measured is None else tensor(measured / max(float(measured.sum()), 1.0)),
     )

@@ -9,6 +9,9 @@ from jaxtyping import Bool, Float, Float32
 from gemel.errors import GemelError
 from gemel.geometry import SE3
 
+_SAME_DEPTH = 1.02
+"""Neighbouring depths that differ by a larger factor are of different surfaces."""
+
 
 @dataclass(frozen=True, eq=False)
 class Views:
@@ -29,6 +32,8 @@ class Views:
     """Camera poses, batch (v)."""
     intrinsics: Float[np.ndarray, "v 4"]
     """fx, fy, cx, cy [px]."""
+    depths: Float32[np.ndarray, "v h w"] | None = None
+    """Logged depth along the cameras' z [m], 0 where nothing was measured; None where none was logged."""
 
     def __post_init__(self) -> None:
         count = len(self.images)
@@ -44,6 +49,11 @@ class Views:
                 f"Views: images {self.images.shape}, masks {self.masks.shape}, ignore {self.ignore.shape}: expected "
                 "the same height and width.",
                 remedy="resize masks to their images",
+            )
+        if self.depths is not None and self.depths.shape != self.masks.shape:
+            raise GemelError(
+                f"Views: images {self.images.shape}, depths {self.depths.shape}: expected the same height and width.",
+                remedy="resize depth images to their images",
             )
 
     def __len__(self) -> int:
@@ -75,12 +85,13 @@ class Views:
             ignore=self.ignore[rows],
             Ts_world_camera=self.Ts_world_camera[rows],
             intrinsics=self.intrinsics[rows],
+            depths=None if self.depths is None else self.depths[rows],
         )
 
     def half_size(self) -> "Views":
         """Every 2x2 block of pixels averaged; an odd last row or column is dropped.
 
-        A block is ignored if any of its pixels is.
+        A block is ignored if any of its pixels is, and has a depth if all of its pixels have nearly the same.
         """
         return replace(
             self,
@@ -88,7 +99,15 @@ class Views:
             masks=_blocks(self.masks[..., None])[..., 0].mean(axis=(2, 4), dtype=np.float32),
             ignore=np.asarray(_blocks(self.ignore[..., None])[..., 0].any(axis=(2, 4))),
             intrinsics=0.5 * self.intrinsics,
+            depths=None if self.depths is None else _half_depths(self.depths),
         )
+
+
+def _half_depths(depths: Float32[np.ndarray, "v h w"]) -> Float32[np.ndarray, "v _ _"]:
+    blocks = _blocks(depths[..., None])[..., 0]
+    low, high = blocks.min(axis=(2, 4)), blocks.max(axis=(2, 4))
+    is_even = (low > 0.0) & (high < _SAME_DEPTH * low)
+    return np.where(is_even, blocks.mean(axis=(2, 4), dtype=np.float32), np.float32(0.0))
 
 
 def _blocks(images: np.ndarray) -> np.ndarray:

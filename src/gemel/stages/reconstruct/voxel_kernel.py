@@ -56,6 +56,39 @@ def vote(distances, ignore, Ts_camera_world, intrinsics, grid, rank, fewest):  #
 
 
 @numba.njit(cache=True, nogil=True)
+def measured_distance(depths, Ts_camera_world, intrinsics, grid, reach, fewest):  # type: ignore[no-untyped-def]
+    """Median over views of how far each grid point lies before what the view measured [m], at most `reach`.
+
+    A view that measured something more than `reach` before the point says nothing about it; where its depth jumps, the
+    nearest of four pixels counts. -FAR where fewer than `fewest` views speak. `grid` as in `vote`.
+    """
+    low, counts, spacing = grid
+    view_count, height, width = depths.shape
+    values = np.empty((counts[0], counts[1], counts[2]), np.float32)
+    said = np.empty(view_count, np.float32)
+    for i in range(counts[0]):
+        for j in range(counts[1]):
+            for k in range(counts[2]):
+                x, y, z = low[0] + spacing * i, low[1] + spacing * j, low[2] + spacing * k
+                count = 0
+                for v in range(view_count):
+                    u, w, depth = _pixel(Ts_camera_world[v], intrinsics[v], x, y, z)
+                    if depth <= NEAR_M or u < 0.0 or w < 0.0 or u >= width - 1 or w >= height - 1:
+                        continue
+                    c, r = int(u), int(w)
+                    around = depths[v, r : r + 2, c : c + 2]
+                    if around.min() <= 0.0:
+                        continue
+                    is_even = around.max() - around.min() <= reach
+                    before = (_between(depths[v], r, c, u - c, w - r) if is_even else around.min()) - depth
+                    if before > -reach:
+                        said[count] = min(before, reach)
+                        count += 1
+                values[i, j, k] = np.median(said[:count]) if count >= fewest else -FAR
+    return values
+
+
+@numba.njit(cache=True, nogil=True)
 def _insert(largest, value):  # type: ignore[no-untyped-def]
     """Keep the largest values in falling order."""
     n = len(largest)
