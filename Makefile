@@ -4,7 +4,7 @@ VENV   ?= .venv
 PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.installed
 
-.PHONY: help install demo test test-fast check format bench clean
+.PHONY: help install browser demo test test-fast check format bench clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -17,6 +17,9 @@ $(STAMP): pyproject.toml requirements/constraints.txt
 	$(PY) -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -r requirements/first.txt
 	$(PY) -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[all,dev]'
 	touch $@
+
+browser:  ## what the browser test needs beside chromium and node (else it is skipped)
+	npm install --prefix tests/browser --no-package-lock --no-audit --no-fund
 
 demo: install  ## the whole loop on a small capture; ends with runs/demo/report.html
 	$(VENV)/bin/gemel demo --out runs/demo

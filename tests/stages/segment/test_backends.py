@@ -148,10 +148,23 @@ def test_sam_keeps_painted_masks(tiny_sam: str) -> None:
 
 
 @pytest.mark.slow
+def test_words_alone_need_a_checkpoint_that_understands_them(tiny_sam: str) -> None:
+    """SAM 2 with a text prompt only says what to do instead; words beside a point are no error."""
+    from gemel.stages.segment.backends.sam import SamSegmenter
+
+    sam = SamSegmenter(tiny_sam, full_width={"front": 48})
+    with pytest.raises(ConfigError, match="does not understand words") as caught:
+        sam(_views(), Wanted("mug", ObjectPrompt("red mug"), {}), lambda fraction: None)
+    assert "facebook/sam3" in str(caught.value)
+    both = ObjectPrompt("red mug", points=(PointPrompt("front", "0", 2, (20.0, 10.0)),))
+    assert len(sam(_views(), Wanted("mug", both, {}), lambda fraction: None)) == 4
+
+
+@pytest.mark.slow
 def test_other_checkpoints_are_refused(tmp_path: Path) -> None:
     """A folder without a checkpoint, or with one of another kind, is named."""
     pytest.importorskip("transformers")
-    from gemel.stages.segment.backends.sam import load_sam
+    from gemel.stages.segment.backends.sam_checkpoint import load_sam
 
     with pytest.raises(SourceError, match="no checkpoint"):
         load_sam(str(tmp_path))

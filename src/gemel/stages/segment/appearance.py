@@ -67,6 +67,11 @@ def learn_colours(bins: Int[np.ndarray, " n"], weights: Shaped[np.ndarray, " n"]
     return colours_from_counts(colour_counts(bins, weights))
 
 
+def mixed(one: Colours, other: Colours, part: float) -> Colours:
+    """Colours of which a part, below 1, are those of the other."""
+    return Colours(np.logaddexp(one.log_p + np.log1p(-part), other.log_p + np.log(part)))
+
+
 def learn_shaded_colours(pixels: UInt8[np.ndarray, "n 3"]) -> Colours:
     """The colours of a surface, lit as seen and in shadow: darker without change of hue."""
     counts = colour_counts(colour_bins(pixels))

@@ -49,10 +49,13 @@ def carve(placed: list[Placed], odds: list[Float[np.ndarray, "_ _"]], around: Bo
     centres = box.centres()
     evidence = [np.where(p.near_robot & (o < 0), np.nan, o) for p, o in zip(placed, odds, strict=True)]
     votes = voxel_votes(centres.reshape(-1, 3), placed, evidence)
-    weights = np.array([p.weight for p in placed], dtype=np.float32)
+    is_sure = np.array([p.is_sure for p in placed])
+    weights = np.where(is_sure, 0.0, [p.weight for p in placed]).astype(np.float32)
     seen = np.isfinite(votes) @ weights
-    denied = (np.nan_to_num(votes) < -1.0) @ weights / np.maximum(seen, 1e-3)
+    denies = np.nan_to_num(votes) < -1.0
+    denied = denies @ weights / np.maximum(seen, 1e-3)
     value = np.clip((_DENIED - denied) / _SOFT, 0.0, 1.0) * (seen > _SEEN * weights.sum())
+    value = np.where(denies[:, is_sure].any(axis=1), 0.0, value)
     value = value.reshape(box.shape).astype(np.float64)
     kept = main_parts(value > 0.0, value)
     if not kept.any():

@@ -4,7 +4,8 @@ In turns: which pixels are object (from colours, table map and body), what colou
 and what its body is. Colours come from inside the masks, where no shadow and no blurred edge is.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -19,11 +20,13 @@ from gemel.stages.segment.appearance import (
 from gemel.stages.segment.background import TableMap, from_map
 from gemel.stages.segment.bare_table import bare_table, pose_of
 from gemel.stages.segment.body import Body, carve, fitted_shifts, shifted
-from gemel.stages.segment.odds import Looks, colour_odds
+from gemel.stages.segment.odds import SURE, Looks, colour_odds
 from gemel.stages.segment.placed import Placed, grown, shrunk
 from gemel.stages.segment.smooth import smoothed_odds
 from gemel.stages.segment.table_map import plane_points
 
+Painted = Sequence[tuple[Placed, Bool[np.ndarray, "_ _"]]]
+"""Views with the mask that a person painted in each."""
 _ROUNDS = 3
 _STANDS = 1.0
 """Log odds of object where the table behind a pixel was never seen bare."""
@@ -46,19 +49,25 @@ class Learnt:
     shift_from_camera: dict[str, tuple[int, int]]
 
 
-def learn_object(placed: list[Placed], table: TableMap, first: Body) -> Learnt:
-    """Learn the object that stands where the first body is."""
-    regions = [first.outline(p) > 0.0 for p in placed]
+def learn_object(placed: list[Placed], table: TableMap, first: Body, painted: Painted = ()) -> Learnt:
+    """Learn the object that stands where the first body is; in the painted views, a person said which pixels are it."""
+    sure = [(replace(p, is_sure=True), mask) for p, mask in painted]
+    placed = [*placed, *(p for p, _ in sure)]
+    given = [None] * (len(placed) - len(sure)) + [mask for _, mask in sure]
+    regions = [first.outline(p) > 0.0 if mask is None else mask for p, mask in zip(placed, given, strict=True)]
     looks = _first_looks(placed, regions)
     stands, shifts = ~table.is_bare & False, {}
     body, prior = first, [np.where(grown(r, _REGION_PX), 0.0, -6.0) for r in regions]
     for turn in range(_ROUNDS):
         odds = [_data_odds(p, looks, table, stands, h) for p, h in zip(placed, prior, strict=True)]
-        alone = [smoothed_odds(o, p.view.image) for o, p in zip(odds, placed, strict=True)]
+        alone = [
+            smoothed_odds(o, p.view.image) if mask is None else np.where(grown(mask, 1), SURE, -SURE)
+            for o, p, mask in zip(odds, placed, given, strict=True)
+        ]
         masks = [
-            smoothed_odds(o + np.maximum(h, 0.0), p.view.image) > 0.0
-            for o, h, p in zip(odds, prior, placed, strict=True)
-        ]  # fmt: skip
+            smoothed_odds(o + np.maximum(h, 0.0), p.view.image) > 0.0 if mask is None else mask
+            for o, h, p, mask in zip(odds, prior, placed, given, strict=True)
+        ]
         body = carve(placed, alone, first)
         if turn == 1:
             shifts = fitted_shifts(placed, alone, body)
@@ -77,11 +86,11 @@ def learn_from_regions(placed: list[Placed], regions: list[Bool[np.ndarray, "_ _
     return _first_looks(placed, regions)
 
 
-def scan_odds(placed: Placed, learnt: Learnt) -> Float[np.ndarray, "h w"]:
+def scan_odds(placed: Placed, learnt: Learnt, looks: Looks) -> Float[np.ndarray, "h w"]:
     """Log odds of object in a view of the scan, neighbours not yet asked."""
     placed = shifted(placed, learnt.shift_from_camera)
     prior = learnt.body.prior(placed)
-    return _data_odds(placed, learnt.looks, learnt.table, learnt.stands, prior) + np.maximum(prior, 0.0)
+    return _data_odds(placed, looks, learnt.table, learnt.stands, prior) + np.maximum(prior, 0.0)
 
 
 def _data_odds(

@@ -9,7 +9,7 @@ from gemel.stages.segment.appearance import UNIFORM, Colours
 from gemel.stages.segment.background import Backdrop, background_log_likelihood
 from gemel.stages.segment.placed import Placed
 
-_LIMIT = 5.0
+SURE = 5.0
 """No pixel's colour says more than this (log odds)."""
 _AS_KNOWN = -0.7
 """Log probability that a background pixel looks as its known background does; else it looks like any table."""
@@ -27,6 +27,8 @@ class Looks:
     object: Colours
     table: Colours
     robot: Colours
+    strangers: tuple[tuple[Colours, float], ...] = ()
+    """Colours of things that are none of these, with the log probability of meeting one at a pixel."""
 
 
 def colour_odds(placed: Placed, looks: Looks, drops: list[Backdrop]) -> Float[np.ndarray, "h w"]:
@@ -36,8 +38,11 @@ def colour_odds(placed: Placed, looks: Looks, drops: list[Backdrop]) -> Float[np
     for drop in drops:
         at_place = background_log_likelihood(placed.view.image, drop) + _AS_KNOWN
         as_rest = np.where(drop.is_known, np.logaddexp(at_place, as_rest + _AS_TABLE), as_rest)
-    odds = as_object - np.maximum(as_rest, _ANYTHING)
+    as_rest = np.maximum(as_rest, _ANYTHING)
+    for stranger, log_chance in looks.strangers:
+        as_rest = np.maximum(as_rest, stranger(placed.bins) + log_chance)
+    odds = as_object - as_rest
     over_robot = as_object - looks.robot(placed.bins)
     odds = np.where(placed.near_robot, np.minimum(odds, over_robot), odds)
     odds = np.where(placed.on_robot, np.minimum(odds, over_robot - _ROBOT_BEHIND), odds)
-    return np.clip(odds, -_LIMIT, _LIMIT)
+    return np.clip(odds, -SURE, SURE)

@@ -25,6 +25,8 @@ class Placed:
     """`T_world_camera`, or None when nothing is known about it."""
     weight: float = 1.0
     """How much it counts as evidence in space: views of one standing camera share the weight of two."""
+    is_sure: bool = False
+    """Whether a person said which of its pixels are object."""
     shift_px: tuple[int, int] = (0, 0)
     """How many columns and rows what is projected into this view has to be moved to fit."""
 

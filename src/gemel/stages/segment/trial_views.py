@@ -1,6 +1,6 @@
 """Views of trials, in which the object moves: known backgrounds, and agreement between cameras at each instant."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -46,8 +46,7 @@ def agreeing_parts(
     count = np.zeros(len(centres), dtype=np.int64)
     denied = np.zeros(len(centres), dtype=bool)
     for i in usable:
-        reach = max(2, round(_TOLERANCE * placed[i].view.size[1]))
-        wide, unsure = grown(masks[i], reach), placed[i].near_robot
+        wide, unsure = grown(masks[i], _reach(placed[i])), placed[i].near_robot
         columns, rows, inside = pixel_of(centres, placed[i])
         hit = wide[rows, columns] & inside
         count += hit
@@ -61,6 +60,32 @@ def agreeing_parts(
         if i in usable else largest_part(masks[i])
         for i, p in enumerate(placed)
     ]  # fmt: skip
+
+
+def follows_elsewhere(
+    placed: list[Placed], brushed: Mapping[int, Bool[np.ndarray, "_ _"]], box: VoxelBox, place: int,
+    masks: list[Bool[np.ndarray, "_ _"]],
+) -> dict[int, Bool[np.ndarray, "_ _"]]:  # fmt: skip
+    """For views taken together with a painted one: what of their masks lies along the rays of the painted mask."""
+    here = placed[place]
+    if here.pose is None:
+        return {}
+    centres = box.centres().reshape(-1, 3)
+    columns, rows, inside = pixel_of(centres, here)
+    seen = centres[inside & grown(brushed[place], _reach(here))[rows, columns]]
+    follows = {}
+    for i, p in enumerate(placed):
+        is_together = (p.view.episode, p.view.step) == (here.view.episode, here.view.step) and i != place
+        if is_together and p.pose is not None and len(seen) and masks[i].any():
+            cone = grown(project_voxels(seen, np.ones(len(seen)), box.voxel_m, p) > 0.0, _reach(p))
+            if (masks[i] & cone).any():
+                follows[i] = masks[i] & cone
+    return follows
+
+
+def _reach(placed: Placed) -> int:
+    """How far cameras may disagree in this view [px]."""
+    return max(2, round(_TOLERANCE * placed.view.size[1]))
 
 
 def largest_part(mask: Bool[np.ndarray, "h w"]) -> Bool[np.ndarray, "h w"]:
@@ -80,7 +105,7 @@ def _touching(
     import cv2
 
     _, labels = cv2.connectedComponents(mask.astype(np.uint8), connectivity=8)
-    wide = grown(region, max(2, round(_TOLERANCE * placed.view.size[1])))
+    wide = grown(region, _reach(placed))
     hits = np.setdiff1d(np.unique(labels[wide & mask]), [0])
     return np.isin(labels, hits)
 

@@ -2,11 +2,13 @@
 
 Where a scan with calibrated cameras exists, the object is found and learnt in it (`place_views`, `find_object`,
 `learn_object`); prompts only choose between things. Without one, a prompt in one frame shows the colours, and standing
-cameras know their background. Trials are then segmented with what was learnt.
+cameras know their background. Trials are then segmented with what was learnt. What a person painted is learnt from
+and spread to the frames around it (`spread_paint`).
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -27,7 +29,14 @@ from gemel.stages.segment.place_views import Scene, place, settle_scene
 from gemel.stages.segment.placed import Placed
 from gemel.stages.segment.prompt_region import prompted_regions
 from gemel.stages.segment.smooth import smoothed_odds
-from gemel.stages.segment.trial_views import agreeing_parts, instants, largest_part, still_backdrops
+from gemel.stages.segment.spread_paint import with_paint
+from gemel.stages.segment.trial_views import (
+    agreeing_parts,
+    follows_elsewhere,
+    instants,
+    largest_part,
+    still_backdrops,
+)
 from gemel.stages.segment.view import View
 
 OnProgress = Callable[[float], None]
@@ -70,9 +79,10 @@ class ClassicalSegmenter:
         rest = rest or self._learn_prompts(views, regions, wanted)
         guesses: list[Guess | None] = [None] * len(views)
         for episode, found in known.items():
-            _fill(guesses, views, [i for i, v in enumerate(views) if v.episode == episode], found, is_still=True)
+            of = [i for i, v in enumerate(views) if v.episode == episode]
+            _fill(guesses, views, of, found, wanted, is_still=True)
         trials = [i for i, v in enumerate(views) if v.episode not in known]
-        _fill(guesses, views, trials, rest, is_still=False)
+        _fill(guesses, views, trials, rest, wanted, is_still=False)
         on_progress(1.0)
         done = [
             g if g is not None else Guess(np.zeros(v.size, dtype=bool), 0.0)
@@ -97,7 +107,10 @@ class ClassicalSegmenter:
         )
         if thing is None:
             return None
-        learnt = learn_object(scene.keys, scene.table, Body(thing, np.ones(len(thing)), box.voxel_m))
+        brushed = [(place(v, scene.correction_from_camera), wanted.painted[key_of(v)])
+                   for v in views if key_of(v) in wanted.painted]  # fmt: skip
+        first = Body(thing, np.ones(len(thing)), box.voxel_m)
+        learnt = learn_object(scene.keys, scene.table, first, [(p, m) for p, m in brushed if p.pose is not None])
         return _Known(learnt.looks, scene, learnt, box)
 
     def _learn_prompts(self, views: list[View], regions: dict[int, np.ndarray], wanted: Wanted) -> _Known:
@@ -112,20 +125,23 @@ class ClassicalSegmenter:
 
 
 def _fill(
-    guesses: list[Guess | None], views: list[View], places: Sequence[int], known: _Known, *, is_still: bool
-) -> None:
-    """Guesses of the views at these places."""
+    guesses: list[Guess | None], views: list[View], places: Sequence[int], known: _Known, wanted: Wanted,
+    *, is_still: bool,
+) -> None:  # fmt: skip
+    """Guesses of the views at these places; `is_still` when the object stands where it was learnt."""
     correction = known.scene.correction_from_camera if known.scene else {}
     placed = [place(views[i], correction) for i in places]
+    brushed = {n: wanted.painted[key_of(p.view)] for n, p in enumerate(placed) if key_of(p.view) in wanted.painted}
     if is_still and known.learnt is not None:
-        for i, p in zip(places, placed, strict=True):
-            guesses[i] = _guess(p, smoothed_odds(scan_odds(p, known.learnt), p.view.image), None)
+        odds = _odds(placed, known.looks, brushed, partial(_scan_odds, known.learnt), None)
+        for i, p, o in zip(places, placed, odds, strict=True):
+            guesses[i] = _guess(p, o, None)
         return
     drops = still_backdrops(placed, known.looks)
-    odds = [smoothed_odds(_trial_odds(p, known, drops), p.view.image) for p in placed]
+    odds = _odds(placed, known.looks, brushed, partial(_trial_odds, known, drops), known.box)
     centres = None if known.box is None else known.box.centres().reshape(-1, 3)
     for group in instants(placed):
-        masks = [odds[i] > 0.0 for i in group]
+        masks = [brushed.get(i, odds[i] > 0.0) for i in group]
         if known.box is not None and centres is not None:
             parts = agreeing_parts([placed[i] for i in group], masks, known.box, centres)
         else:
@@ -134,12 +150,28 @@ def _fill(
             guesses[places[i]] = _guess(placed[i], odds[i], part)
 
 
-def _trial_odds(placed: Placed, known: _Known, drops: dict[str, Backdrop]) -> Float[np.ndarray, "h w"]:
+def _odds(
+    placed: list[Placed], looks: Looks, brushed: dict[int, Bool[np.ndarray, "_ _"]],
+    odds_of: Callable[[Placed, Looks], Float[np.ndarray, "_ _"]], box: VoxelBox | None,
+) -> list[Float[np.ndarray, "_ _"]]:  # fmt: skip
+    """Log odds of object in all views, with what painted masks say about others, neighbours asked."""
+    odds = [odds_of(p, looks) for p in placed]
+    if brushed:
+        elsewhere = None if box is None else partial(follows_elsewhere, placed, brushed, box)
+        odds = with_paint(placed, odds, brushed, looks, odds_of, elsewhere)
+    return [smoothed_odds(o, p.view.image) for o, p in zip(odds, placed, strict=True)]
+
+
+def _scan_odds(learnt: Learnt, placed: Placed, looks: Looks) -> Float[np.ndarray, "h w"]:
+    return scan_odds(placed, learnt, looks)
+
+
+def _trial_odds(known: _Known, drops: dict[str, Backdrop], placed: Placed, looks: Looks) -> Float[np.ndarray, "h w"]:
     if placed.view.camera in drops:
-        return colour_odds(placed, known.looks, [drops[placed.view.camera]])
+        return colour_odds(placed, looks, [drops[placed.view.camera]])
     if known.learnt is None or placed.pose is None:
-        return colour_odds(placed, known.looks, [])
-    return colour_odds(placed, known.looks, [from_map(placed.view, placed.pose, known.learnt.table)])
+        return colour_odds(placed, looks, [])
+    return colour_odds(placed, looks, [from_map(placed.view, placed.pose, known.learnt.table)])
 
 
 def _guess(placed: Placed, odds: Float[np.ndarray, "h w"], part: Bool[np.ndarray, "h w"] | None) -> Guess:
