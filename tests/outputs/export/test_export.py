@@ -63,6 +63,8 @@ def test_a_twin_without_robot_and_looks_is_exported(store: Store, tmp_path: Path
     reports = export_twin(block_twin(store, {}), store, ("mjcf", "urdf", "usd", "glb"), tmp_path / "out")
     assert all(report.is_verified for report in reports)
     assert not (tmp_path / "out" / "urdf" / "robot").exists()
+    with pytest.raises(ConfigError, match="no splats"):
+        export_twin(block_twin(store, {}), store, ("ply",), tmp_path / "out")
 
 
 def test_mjcf_is_self_contained_and_moves_as_the_twin(store: Store, tmp_path: Path) -> None:
@@ -230,8 +232,8 @@ def test_folders_that_cannot_be_written_are_refused(store: Store, tmp_path: Path
     (tmp_path / "file").write_text("mine")
     (tmp_path / "others" / "ply").mkdir(parents=True)
     (tmp_path / "others" / "ply" / "holiday.ply").write_text("mine")
-    for out in (tmp_path / "file", tmp_path / "file" / "out", tmp_path / "others", Path("/proc/gemel/out")):
-        with pytest.raises(ConfigError, match=r"file|written"):
+    for out in (tmp_path / "file", tmp_path / "file" / "out", tmp_path / "others", Path("/proc/gemel/out"), Path("/")):
+        with pytest.raises(ConfigError, match=r"no folder|written"):
             export_twin(twin, store, ("ply",), out)
     assert (tmp_path / "others" / "ply" / "holiday.ply").read_text() == "mine"
 

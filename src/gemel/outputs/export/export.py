@@ -105,6 +105,7 @@ def export_twin(
 
     On an error nothing is left behind and nothing that was there is changed.
     """
+    out = out.resolve()
     check_target(out, formats)
     check_twin(twin)
     exporter = Exporter(export_scene(twin, blobs, draw_seed=draw_seed), tuple(episodes))

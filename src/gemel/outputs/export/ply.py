@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from gemel.artifacts.gaussians import Gaussians
+from gemel.errors import ConfigError
 from gemel.geometry import SE3
 from gemel.outputs.export.mjcf import file_name
 from gemel.outputs.export.report import Check
@@ -23,6 +24,8 @@ _LAST_DIGIT = 1e-6
 
 def write_ply_files(scene: ExportScene, folder: Path) -> tuple[str, ...]:
     """Write all parts and the scene; what .ply cannot carry, in words."""
+    if not _filters(scene):
+        raise ConfigError("The twin has no splats to write as .ply.", remedy="leave ply out, or reconstruct its looks")
     for file, gaussians in _files(scene):
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         write_ply(gaussians, folder / file)

@@ -64,8 +64,10 @@ def _complaint(mesh: SplatMesh) -> tuple[str, str]:
 
 def check_target(out: Path, formats: Sequence[str]) -> None:
     """Refuse a folder that cannot be written to, or that holds something else where a format would go."""
-    if out.exists() and not out.is_dir():
-        raise ConfigError(f"{out} is a file; exports are a folder.", remedy="give another folder with --out")
+    if not out.name or (out.exists() and not out.is_dir()):
+        raise ConfigError(
+            f"{out} is no folder that exports could be put into.", remedy="give another folder with --out"
+        )
     nearest = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
     if not os.access(nearest, os.W_OK | os.X_OK):
         raise ConfigError(
