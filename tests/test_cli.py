@@ -10,7 +10,8 @@ from gemel.cli import main
 from gemel.worlds.waving_arm import WavingArm, write_log
 
 COMMANDS = (
-    "demo", "doctor", "inspect", "new", "run", "status", "evaluate", "report", "export", "audit", "gc", "world", "bench",
+    "demo", "doctor", "inspect", "new", "run", "status", "evaluate", "report", "export", "audit", "gc", "world",
+    "bench",
 )  # fmt: skip
 HEAVY = ("torch", "mujoco", "numba", "pyarrow", "av", "numpy")
 

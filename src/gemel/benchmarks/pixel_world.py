@@ -74,11 +74,11 @@ def _logged(track: Track, T_found_true: SE3, lab: Lab, world_seed: int) -> Logge
 
 def _tips(lab: Lab, name: str, world_seed: int) -> Float[np.ndarray, "t 2"]:
     """Where the calibrated robot has its pusher's end at each step [m]."""
-    assert lab.robot is not None
+    assert lab.lookout.robot is not None
     (arm,) = World(WorldConfig("push-t", seed=world_seed)).machine.arms
-    episode, tree = lab.frames.episode(name), lab.robot.tree
+    episode, tree = lab.frames.episode(name), lab.lookout.robot.tree
     log = joint_log(tree, lab.fit.joints, episode.times_s, episode.joint_positions)
-    links = lab.robot.link_poses(log, episode.times_s)[:, tree.link(arm.tool_link)]
+    links = lab.lookout.robot.link_poses(log, episode.times_s)[:, tree.link(arm.tool_link)]
     return np.asarray((links @ arm.T_link_tool.as_matrix())[:, :2, 3])
 
 
