@@ -41,6 +41,12 @@ def _identify() -> Callable[..., Result]:
     return bench_identify
 
 
+def _growth() -> Callable[..., Result]:
+    from gemel.benchmarks.growth import bench_growth
+
+    return bench_growth
+
+
 def _reconstruct() -> Callable[..., Result]:
     from gemel.benchmarks.reconstruct import bench_reconstruct
 
@@ -80,6 +86,7 @@ def _world() -> Callable[..., Result]:
 BENCHMARKS: dict[str, Callable[[], Callable[..., Result]]] = {
     "calibrate": _calibrate,
     "cube-toss": _cube_toss,
+    "growth": _growth,
     "identify": _identify,
     "ingest": _ingest,
     "reconstruct": _reconstruct,
