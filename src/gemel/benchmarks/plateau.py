@@ -5,7 +5,7 @@ comparable. When a window gains less than `LEAST_GAIN` on the one before, the st
 no more either, the fit is done. A cap on the steps bounds the time; who runs into it says so.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -30,6 +30,8 @@ class Plateau:
     """Steps at the coarser sizes, the coarsest first."""
     most_steps: int
     """Cap on the steps at full size."""
+    on_window: Callable[[int, float], None] = lambda steps, loss: None
+    """Told the steps so far and the mean loss of every window at full size."""
     is_reached: bool = field(default=False, init=False)
     """Whether the last fit ended because nothing was gained, not at the cap."""
     last_gain: float = field(default=float("nan"), init=False)
@@ -49,6 +51,7 @@ class Plateau:
                 for _ in range(ROUNDS):
                     for view in rng.permutation(len(views)):
                         yield Turn(int(view), targets[view], 1.0, fraction)
+                self.on_window(len(losses), float(np.mean(losses[-window:])))
                 if len(losses) - begun >= 2 * window:
                     self.last_gain = window_gain(losses, window)
                     if self.last_gain < LEAST_GAIN:

@@ -41,10 +41,17 @@ def _identify() -> Callable[..., Result]:
     return bench_identify
 
 
+<<<<<<< HEAD
 def _identify_pixels() -> Callable[..., Result]:
     from gemel.benchmarks.identify_pixels import pixel_figures
 
     return pixel_figures
+=======
+def _growth() -> Callable[..., Result]:
+    from gemel.benchmarks.growth import bench_growth
+
+    return bench_growth
+>>>>>>> views
 
 
 def _reconstruct() -> Callable[..., Result]:
@@ -98,6 +105,7 @@ def _world() -> Callable[..., Result]:
 BENCHMARKS: dict[str, Callable[[], Callable[..., Result]]] = {
     "calibrate": _calibrate,
     "cube-toss": _cube_toss,
+    "growth": _growth,
     "identify": _identify,
     "identify-pixels": _identify_pixels,
     "ingest": _ingest,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gemel.benchmarks.plateau import Plateau
 from gemel.benchmarks.views_data import read_views
-from gemel.benchmarks.views_fits import Fitted, fit_bound, fit_default, fit_free_gaussians, make_start
+from gemel.benchmarks.views_fits import Fitted, fit_bound, fit_default, fit_free_gaussians, make_start, tell_window
 from gemel.benchmarks.views_score import score
 from gemel.errors import ConfigError
 from gemel.services.render.renderer import Renderer, make_renderer
@@ -52,7 +52,7 @@ def bench_views(
     withheld = list(range(0, len(views), withhold_every))
     seen = views.subset([i for i in range(len(views)) if i not in withheld])
     counts = (1000,) if quick else _counts(gaussians)
-    plateau = Plateau((10, 10), 2 * len(seen)) if quick else Plateau(COARSE_STEPS, MOST_STEPS)
+    plateau = Plateau((10, 10), 2 * len(seen)) if quick else Plateau(COARSE_STEPS, MOST_STEPS, tell_window)
     rows: Rows = []
     for fitted, renderer in _fits(seen, counts, backend, plateau, seed):
         psnr, ssim = score(fitted.gaussians, views.subset(withheld), renderer=renderer)

@@ -1,5 +1,6 @@
 """The fits that `gemel bench views` compares, each to its plateau on the training views."""
 
+import sys
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -65,10 +66,15 @@ def object_config(gaussian_count: int) -> Any:
     from gemel.stages.reconstruct.object_fit import ObjectConfig
 
     fit = FitConfig(
-        gaussian_count=gaussian_count, scale_step=0.02, place_step=0.04, vertex_step=0.3, smoothing=5.0,
-        light_step=0.0, weights=LossWeights(normal=0.005, laplacian=0.01),
+        gaussian_count=gaussian_count, scale_step=0.02, place_step=0.04, vertex_step=0.05, vertex_sharing=0.03,
+        smoothing=1.0, light_step=0.0, weights=LossWeights(normal=0.002, laplacian=0.005, edge=0.005),
     )  # fmt: skip
     return ObjectConfig(table_z=None, face_count=gaussian_count // 2, unseen_coarseness=3.0, fit=fit)
+
+
+def tell_window(steps: int, loss: float) -> None:
+    """A line for whoever waits."""
+    print(f"  step {steps}: training loss {loss:.4f}", file=sys.stderr, flush=True)
 
 
 def fit_bound(start: Start, seen: Views, plateau: Plateau, *, renderer: Any, seed: int) -> Fitted:
@@ -116,9 +122,7 @@ def fit_default(start: Start, seen: Views, gaussian_count: int, *, steps: int, s
     began = time.perf_counter()
     gaussians, losses = train_default(
         seen, start.low, start.high, gaussian_count, steps=steps, seed=seed,
-        on_progress=lambda done, so_far, count: print(
-            f"  gsplat default: step {done}, loss {np.mean(so_far[-200:]):.4f}, {count} Gaussians", flush=True
-        ),
+        on_progress=lambda done, so_far, count: tell_window(done, float(np.mean(so_far[-500:]))),
     )  # fmt: skip
     seconds, gain = time.perf_counter() - began, window_gain(losses, ROUNDS * len(seen))
     return Fitted("gsplat default", gaussians, seconds, len(losses), gain < LEAST_GAIN, gain, {})

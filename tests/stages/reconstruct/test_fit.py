@@ -105,6 +105,21 @@ def test_smoothed_steps_move_the_neighbourhood() -> None:
     assert shift[distance > 0.09].max() < 0.03 * shift[0]
 
 
+def test_vertices_with_small_gradients_may_have_steps_of_their_own() -> None:
+    """A vertex whose gradient is a tenth of the largest moves a tenth as far if all share, as far if they do not."""
+    vertices, faces = icosphere_mesh(0.05, 2)
+    tensor = torch.tensor(vertices, dtype=torch.float32)
+    gradient = torch.zeros_like(tensor)
+    gradient[0, 2], gradient[40, 2] = 1.0, 0.1
+    shift = {}
+    for shared in (1.0, 0.03):
+        moved = tensor.clone()
+        VertexStep(tensor, faces, smoothing=0.0, shared=shared).step(moved, gradient, 0.001)
+        shift[shared] = (tensor - moved)[[0, 40, 80], 2].numpy()
+    assert shift[1.0] == pytest.approx([1e-3, 1e-4, 0.0], rel=1e-3, abs=1e-9)
+    assert shift[0.03] == pytest.approx([1e-3, 1e-3, 0.0], rel=1e-3, abs=1e-9)
+
+
 def test_surface_loss_has_no_unit() -> None:
     """A mesh and the same mesh ten times as large cost the same; a rough one costs more."""
     vertices, faces = icosphere_mesh(0.05, 2)

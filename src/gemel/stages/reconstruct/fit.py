@@ -39,6 +39,8 @@ class FitConfig:
     """Colour coefficients per channel: 1 is the same from all sides."""
     smoothing: float = 15.0
     """Lambda of the smoothed vertex steps."""
+    vertex_sharing: float = 1.0
+    """Part of the largest gradient below which vertices share their step size; 1: all share one (vertex_step.py)."""
     vertex_step: float = 0.1
     """Largest step of a vertex, in mean edges, at the start; falls to a tenth."""
     colour_step: float = 0.02
@@ -168,7 +170,7 @@ def fit_splats(
     configuration's.
     """
     faces = state.binding.faces.cpu().numpy()
-    stepper = VertexStep(state.vertices.detach(), faces, smoothing=config.smoothing)
+    stepper = VertexStep(state.vertices.detach(), faces, smoothing=config.smoothing, shared=config.vertex_sharing)
     adam, rig_adam = _Adam(state.groups(config)), _Adam(rig.parameters())
     total, history, device = sum(config.steps), list[float](), str(state.vertices.device)
     for turn in turns(views, config.steps, rng, device=device) if order is None else order(history):
