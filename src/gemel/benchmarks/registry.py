@@ -41,17 +41,16 @@ def _identify() -> Callable[..., Result]:
     return bench_identify
 
 
-<<<<<<< HEAD
 def _identify_pixels() -> Callable[..., Result]:
     from gemel.benchmarks.identify_pixels import pixel_figures
 
     return pixel_figures
-=======
+
+
 def _growth() -> Callable[..., Result]:
     from gemel.benchmarks.growth import bench_growth
 
     return bench_growth
->>>>>>> views
 
 
 def _reconstruct() -> Callable[..., Result]:

@@ -20,13 +20,8 @@ class Bench:
     """Reproduce a figure: prints a table and, with --json, writes figures, rows, machine, date and commit."""
 
     name: Annotated[str, tyro.conf.Positional]
-<<<<<<< HEAD
     """Which benchmark: calibrate, cube-toss, growth, identify, identify-pixels, ingest, live, masks, push, reconstruct,
     rollout, servo, splat, track, views, world."""
-=======
-    """Which benchmark: calibrate, cube-toss, growth, identify, ingest, masks, push, reconstruct, servo, splat, track,
-    views, world."""
->>>>>>> views
     json: Path | None = None
     """Write the result to this file, or `--json` alone for the screen."""
     quick: bool = False
