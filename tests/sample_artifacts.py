@@ -11,6 +11,8 @@ from gemel.artifacts.camera import Camera
 from gemel.artifacts.capture import (
     Capture,
     ClockReport,
+    DepthCode,
+    DepthVideo,
     Domain,
     EpisodeKind,
     EpisodeRecord,
@@ -59,6 +61,7 @@ def _capture() -> Capture:
     record = EpisodeRecord(
         "0", EpisodeKind.SCAN, Domain.STAND_IN, "push the „T“", 3, 0.2, _BLOB, "ef" * 32,
         (VideoSegment("plain", _FILE, 1.5, 3), ImageSequence("opencv", 3)), None, "mug",
+        (DepthVideo(VideoSegment("plain", _FILE, 1.5, 3), DepthCode(is_log=False)),),
     )  # fmt: skip
     return Capture(
         "lerobot-v3", "12" * 32, (record,), _cameras(),

@@ -62,7 +62,7 @@ def source(request: pytest.FixtureRequest, tmp_path: Path) -> Source:
     return open_source(request.param(root))
 
 
-def _frames(source: Source, store: Store, grant: object) -> tuple[Capture, CaptureFrames]:
+def frames_of(source: Source, store: Store, grant: object) -> tuple[Capture, CaptureFrames]:
     hashes = store.hash_files([source.root / name for name in source.files()])
     capture, _ = ingest(
         source, IngestConfig(), robot=None, source_hash="00", blobs=store,
@@ -76,7 +76,7 @@ def _frames(source: Source, store: Store, grant: object) -> tuple[Capture, Captu
 
 def test_depth_comes_in_metres_where_it_was_logged(source: Source, tmp_path: Path) -> None:
     """What was written comes back to the millimetre, 0 stays 0, and a step without depth has none."""
-    capture, frames = _frames(source, Store(tmp_path / "store"), lambda record, what: None)
+    capture, frames = frames_of(source, Store(tmp_path / "store"), lambda record, what: None)
     episode, camera = capture.episodes[0].id, capture.cameras[0].name
     for step in (0, 2):
         depth = frames.depth(episode, camera, step)
@@ -89,7 +89,7 @@ def test_depth_comes_in_metres_where_it_was_logged(source: Source, tmp_path: Pat
 def test_depth_is_sealed_and_checked_like_images(source: Source, tmp_path: Path) -> None:
     """Reading asks the seal first, and a file that changed since it was ingested is refused."""
     asked: list[str] = []
-    capture, frames = _frames(source, Store(tmp_path / "store"), lambda record, what: asked.append(what))
+    capture, frames = frames_of(source, Store(tmp_path / "store"), lambda record, what: asked.append(what))
     episode, camera = capture.episodes[0].id, capture.cameras[0].name
     frames.depth(episode, camera, 0)
     assert asked == [f"depth/{camera}"]
@@ -101,7 +101,7 @@ def test_depth_is_sealed_and_checked_like_images(source: Source, tmp_path: Path)
         raise LeakageError("no", remedy="no")
 
     with pytest.raises(LeakageError):
-        _frames(source, Store(tmp_path / "other"), refuse)[1].depth(episode, camera, 0)
+        frames_of(source, Store(tmp_path / "other"), refuse)[1].depth(episode, camera, 0)
 
 
 def test_inspect_names_depth(source: Source) -> None:

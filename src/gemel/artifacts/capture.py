@@ -69,6 +69,26 @@ ImageStream = VideoSegment | ImageSequence
 
 
 @dataclass(frozen=True)
+class DepthCode:
+    """What the whole numbers 0 to 4095 of a depth video mean [m], as LeRobot writes them."""
+
+    least_m: float = 0.01
+    most_m: float = 10.0
+    shift_m: float = 3.5
+    """Added before the logarithm is taken."""
+    is_log: bool = True
+    """Whether codes are evenly spaced in log(depth + shift), or in depth."""
+
+
+@dataclass(frozen=True)
+class DepthVideo:
+    """One episode's part of a video of depth, aligned to the colour images of the segment's camera."""
+
+    segment: VideoSegment
+    code: DepthCode
+
+
+@dataclass(frozen=True)
 class ClockReport:
     """How regular the log's own time stamps are, over the whole capture."""
 
@@ -106,6 +126,8 @@ class EpisodeRecord:
     """Logged outcome, or None when the log has none."""
     object: str = ""
     """Which object was handled, where the log or the project says so."""
+    depths: tuple[DepthVideo, ...] = ()
+    """Depth that was logged as video; depth in image files stands in the signal table."""
 
     def stream(self, camera: str) -> ImageStream:
         """The image stream of one camera."""

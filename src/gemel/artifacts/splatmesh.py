@@ -25,8 +25,9 @@ class SplatMesh:
     """The face that each Gaussian sits on."""
     barycentric: Float[np.ndarray, "gaussian 3"]
     """Weights of the face's corners; they sum to one."""
-    in_plane_scale: Float[np.ndarray, "gaussian 2"]
-    """Along the two axes of the face's own second moment, relative to it."""
+    in_plane_scale: Float[np.ndarray, "gaussian axis"]
+    """Along the two axes of the face's own second moment, relative to it; a third column, where there is one, is the
+    part of the second axis in the first: such Gaussians are turned in their plane."""
     normal_scale_m: float
     """Thickness of every Gaussian along the face normal [m]."""
     sh: Float[np.ndarray, "gaussian coefficient 3"]
@@ -41,6 +42,11 @@ class SplatMesh:
                 f"SplatMesh faces refer to vertices {self.faces.min()}..{self.faces.max()}, "
                 f"but there are {len(self.vertices)}.",
                 remedy="build faces with indices into `vertices`",
+            )
+        if self.in_plane_scale.shape[1] not in (2, 3):
+            raise ConfigError(
+                f"SplatMesh in_plane_scale has {self.in_plane_scale.shape[1]} columns.",
+                remedy="give two scales for each Gaussian, and a third number if they are turned in their plane",
             )
         if not np.allclose(self.barycentric.sum(axis=-1), 1.0, atol=1e-6):
             raise ConfigError(

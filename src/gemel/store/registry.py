@@ -24,8 +24,8 @@ _MODULES = {
     "gemel.artifacts.blob": ("BlobRef", "FileRef"),
     "gemel.artifacts.camera": ("Camera",),
     "gemel.artifacts.capture": (
-        "Capture", "ClockReport", "Domain", "EpisodeKind", "EpisodeRecord", "ImageSequence", "JointSignal",
-        "UnitSource", "VideoSegment",
+        "Capture", "ClockReport", "DepthCode", "DepthVideo", "Domain", "EpisodeKind", "EpisodeRecord", "ImageSequence",
+        "JointSignal", "UnitSource", "VideoSegment",
     ),
     "gemel.artifacts.evidence": ("Claim", "Curve", "Evidence", "Failure", "FailureLabel", "Range"),
     "gemel.artifacts.finding": ("Finding", "Severity"),

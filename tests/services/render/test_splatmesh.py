@@ -105,12 +105,37 @@ def test_finished_asset_looks_as_it_was_fitted() -> None:
     assert torch.allclose(fitted.colour.float(), on_cpu.colour, atol=2e-3)
 
 
+def _turned(asset: SplatMesh) -> np.ndarray:
+    """Scales with a third column."""
+    more = np.random.default_rng(1).uniform(-0.5, 0.5, (len(asset.in_plane_scale), 1))
+    return np.concatenate([asset.in_plane_scale, more], axis=1)
+
+
+def test_a_third_scale_turns_gaussians_in_their_plane() -> None:
+    """Scales and turn give any ellipse in the plane of the face, and nothing out of it; no turn changes nothing."""
+    vertices, faces = np.array([[0.0, 0, 0], [2.0, 0, 0], [0.5, 1.5, 0]]), np.array([[0, 1, 2]])
+    binding = bind(faces, per_edge=1, normal_scale_m=0.0)
+    e1, e2 = vertices[1, :2], vertices[2, :2]
+    axes = np.stack([e1 * np.sqrt(1 / 18) - e2 * np.sqrt(1 / 72), e2 * np.sqrt(1 / 24)], axis=1)
+    wanted = np.array([[0.3, 0.1], [0.1, 0.05]])
+    within = np.linalg.inv(axes) @ wanted @ np.linalg.inv(axes).T
+    s2 = np.sqrt(within[1, 1] - within[0, 1] ** 2 / within[0, 0])
+    scale = np.array([[np.sqrt(within[0, 0]), s2, within[0, 1] / np.sqrt(within[0, 0])]])
+    _, covariances = place(torch.tensor(vertices), binding, torch.tensor(scale))
+    assert np.allclose(covariances[0, :2, :2].numpy(), wanted)
+    assert not covariances[0, 2].any()
+    plain, padded = (
+        place(torch.tensor(vertices), binding, torch.tensor(s))[1] for s in ([[0.5, 0.7]], [[0.5, 0.7, 0.0]])
+    )
+    assert torch.equal(plain, padded)
+
+
 def test_gradients_of_the_placement_are_those_of_finite_differences() -> None:
     """Vertices and in-plane scales get the right gradients through means and covariances."""
     asset = _asset(per_edge=2)
     binding = bind(asset.faces, per_edge=2, normal_scale_m=1e-4)
     vertices = torch.tensor(asset.vertices, requires_grad=True)
-    scale = torch.tensor(asset.in_plane_scale, requires_grad=True)
+    scale = torch.tensor(_turned(asset), requires_grad=True)
     chosen = torch.arange(0, len(scale), 37)
 
     def placed(v: torch.Tensor, s: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -142,7 +167,7 @@ def test_compiled_placement_is_the_plain_one() -> None:
     binding = bind(asset.faces, per_edge=2, normal_scale_m=1e-3)
     for function in (place, place_plainly):
         vertices = torch.tensor(asset.vertices, dtype=torch.float32, requires_grad=True)
-        scale = torch.tensor(asset.in_plane_scale, dtype=torch.float32, requires_grad=True)
+        scale = torch.tensor(_turned(asset), dtype=torch.float32, requires_grad=True)
         uv = binding.barycentric[:, 1:].clone().requires_grad_()
         means, covariances = function(vertices, binding, scale, uv)
         slope = torch.linspace(-1.0, 2.0, covariances.numel()).reshape(covariances.shape)

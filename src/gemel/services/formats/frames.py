@@ -13,6 +13,7 @@ from gemel.artifacts.capture import Capture, EpisodeRecord, ImageStream, VideoSe
 from gemel.artifacts.episode import Episode
 from gemel.errors import SourceError, choices_text
 from gemel.geometry import SE3
+from gemel.services.formats.depth_video import decoded_depth
 from gemel.services.formats.image_file import read_depth, read_image
 from gemel.services.formats.paths import inside
 from gemel.services.formats.video import VideoReader
@@ -87,7 +88,13 @@ class CaptureFrames:
         """The logged depth of a frame [m], where there is one."""
         self._grant(episode_id, f"depth/{camera}")
         path = self._side_file("depth", episode_id, camera, step)
-        return None if path is None else read_depth(path)
+        if path is not None:
+            return read_depth(path)
+        video = next((d for d in self._record(episode_id).depths if d.segment.camera == camera), None)
+        if video is None:
+            return None
+        time_s = video.segment.from_s + float(self._table(episode_id)["time_s"][step])
+        return decoded_depth(self._video(video.segment.file).codes_at(time_s), video.code)
 
     def _side_file(self, kind: str, episode_id: str, camera: str, step: int) -> Path | None:
         """The checked file that comes with a frame, where there is one."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gemel.artifacts.capture import DepthCode
 from gemel.errors import SourceError
 from gemel.services.formats.json_file import read_json_object
 from gemel.services.formats.paths import fill_template, inside
@@ -21,6 +22,10 @@ _MAX_SIZE = 65_536
 """No vector or image side of a log is longer; a shape that says so would only fill the memory."""
 
 
+_FARTHEST_M = 1000.0
+"""No depth camera sees farther."""
+
+
 @dataclass(frozen=True)
 class Feature:
     """One entry of `features`."""
@@ -32,6 +37,8 @@ class Feature:
     """One per element for vectors; empty when the log has none."""
     codec: str
     is_depth: bool
+    depth_code: DepthCode | None = None
+    """What a depth video's numbers mean; None for other features, and where the log does not say it plainly."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,12 @@ class LerobotInfo:
         """Colour video features; depth video is not an image stream."""
         return tuple(f for f in self.features.values() if f.dtype == "video" and not f.is_depth)
 
+    def depths(self) -> tuple[Feature, ...]:
+        """Depth video features of cameras that have colour video of the same size."""
+        sizes = {camera_name(f.key): self.image_size(f.key) for f in self.cameras()}
+        found = (f for f in self.features.values() if f.dtype == "video" and f.depth_code is not None)
+        return tuple(f for f in found if sizes.get(depth_camera_name(f.key)) == self.image_size(f.key))
+
     def image_size(self, key: str) -> tuple[int, int]:
         """Height and width [px] of a video feature; datasets store its shape as (h, w, c) or (c, h, w)."""
         shape = self.features[key].shape
@@ -71,8 +84,8 @@ class LerobotInfo:
         return (second, third) if first <= 4 < third else (first, second)
 
     def unread(self) -> tuple[Feature, ...]:
-        """Features that Gemel does not take in: depth video, images inside the tables, text, matrices."""
-        read = {STATE, ACTION, *BOOKKEEPING, *(f.key for f in (*self.cameras(), *self.extras()))}
+        """Features that Gemel does not take in: depth without a camera, images inside the tables, text, matrices."""
+        read = {STATE, ACTION, *BOOKKEEPING, *(f.key for f in (*self.cameras(), *self.depths(), *self.extras()))}
         return tuple(f for f in self.features.values() if f.key not in read)
 
     def extras(self) -> tuple[Feature, ...]:
@@ -92,6 +105,11 @@ class LerobotInfo:
 def camera_name(key: str) -> str:
     """`observation.images.wrist` → `wrist`."""
     return key.removeprefix(IMAGE_PREFIX).removeprefix("observation.")
+
+
+def depth_camera_name(key: str) -> str:
+    """The camera that a depth feature belongs to: `observation.images.wrist_depth` → `wrist`."""
+    return camera_name(key).removesuffix("depth").removeprefix("depth").strip("._-")
 
 
 def read_info(root: Path) -> LerobotInfo:
@@ -141,7 +159,24 @@ def _feature(key: str, entry: Mapping[str, Any]) -> Feature:
     names = _names(entry.get("names"))
     if len(set(names)) != len(names):
         raise ValueError(f"feature {key!r} names two elements alike: {list(names)}")
-    return Feature(key, str(entry["dtype"]), shape, names, str(details.get("video.codec", "")), bool(depth))
+    code = _depth_code(details) if depth else None
+    return Feature(key, str(entry["dtype"]), shape, names, str(details.get("video.codec", "")), bool(depth), code)
+
+
+def _depth_code(details: Mapping[str, Any]) -> DepthCode | None:
+    """The stated numbers, LeRobot's own where they are left out; None where they make no sense."""
+    usual = DepthCode()
+    least, most, shift = (
+        details.get(f"video.{name}", value)
+        for name, value in (("depth_min", usual.least_m), ("depth_max", usual.most_m), ("shift", usual.shift_m))
+    )
+    is_log = details.get("video.use_log", usual.is_log)
+    numbers = (least, most, shift)
+    if not isinstance(is_log, bool) or any(isinstance(n, bool) or not isinstance(n, int | float) for n in numbers):
+        return None
+    if not 0.0 <= least < most < _FARTHEST_M or not (least + shift > 0.0 or not is_log):
+        return None
+    return DepthCode(float(least), float(most), float(shift), is_log)
 
 
 def _names(entry: Any) -> tuple[str, ...]:

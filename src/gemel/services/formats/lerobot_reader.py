@@ -23,7 +23,15 @@ from gemel.services.formats.lerobot_checks import (
     episode_span,
     error_finding,
 )
-from gemel.services.formats.lerobot_info import ACTION, STATE, Feature, LerobotInfo, camera_name, read_info
+from gemel.services.formats.lerobot_info import (
+    ACTION,
+    STATE,
+    Feature,
+    LerobotInfo,
+    camera_name,
+    depth_camera_name,
+    read_info,
+)
 from gemel.services.formats.lerobot_sidecar import SIDECAR_FILE, Sidecar, read_sidecar
 from gemel.services.formats.lerobot_tables import (
     EpisodeRow,
@@ -33,7 +41,7 @@ from gemel.services.formats.lerobot_tables import (
     read_tasks,
 )
 from gemel.services.formats.paths import files_below, inside
-from gemel.services.formats.source import OnFinding, RawEpisode, RawVideo, SourceLayout
+from gemel.services.formats.source import DEPTH_VIDEO, OnFinding, RawDepthVideo, RawEpisode, RawVideo, SourceLayout
 
 FORMAT = "lerobot-v3"
 _FOLDERS = ("meta", "data", "videos", "images")
@@ -47,7 +55,7 @@ def recognises(root: Path) -> bool:
 def open_source(root: Path) -> "LerobotSource":
     """Open the dataset; only `meta/` is read."""
     info = read_info(root)
-    rows = read_episode_rows(root, tuple(f.key for f in info.cameras()))
+    rows = read_episode_rows(root, tuple(f.key for f in (*info.cameras(), *info.depths())))
     return LerobotSource(root, info, tuple(rows), read_tasks(root), read_sidecar(root))
 
 
@@ -76,6 +84,7 @@ class LerobotSource:
             rate_hz=self.info.fps,
             declared_scales=scales_from_tables(sidecar.joints, sidecar.actions, file=SIDECAR_FILE),
             robot_model=sidecar.robot.model,
+            depth_from_camera={depth_camera_name(f.key): DEPTH_VIDEO for f in self.info.depths()},
         )
         check_names(sidecar.joints, layout.joint_names, where=f"{SIDECAR_FILE} [joints]")
         check_names(sidecar.actions, layout.action_names, where=f"{SIDECAR_FILE} [actions]")
@@ -132,9 +141,10 @@ class LerobotSource:
         if table.num_rows != row.length:
             on_finding(_length_mismatch(row, table.num_rows))
         task = self._task(row, table)
-        streams = tuple(self._stream(row, key) for key in row.video_from_key)
+        streams = tuple(self._stream(row, f.key, camera_name(f.key)) for f in self.info.cameras())
+        depths = tuple(self._depth(row, f) for f in self.info.depths())
         times_s = column_matrix(table, "timestamp", 1)[:, 0]
-        for stream in streams:
+        for stream in (*streams, *(depth.video for depth in depths)):
             self._check_covered(stream, times_s, row, on_finding)
         return RawEpisode(
             id=str(row.index),
@@ -147,6 +157,7 @@ class LerobotSource:
             extras={f.key: column_matrix(table, f.key, _width(f)) for f in self.info.extras()},
             is_success=_outcome(table),
             object=row.object or self.sidecar.episodes.object_of(row.index),
+            depths=depths,
         )
 
     def _vector(self, table: Any, key: str) -> Float[np.ndarray, "t width"]:
@@ -163,10 +174,14 @@ class LerobotSource:
         is_scan = row.index in self.sidecar.episodes.scan or task.lower().split(" ")[0] == "scan"
         return EpisodeKind.SCAN if is_scan else EpisodeKind.TASK
 
-    def _stream(self, row: EpisodeRow, key: str) -> RawVideo:
+    def _stream(self, row: EpisodeRow, key: str, camera: str) -> RawVideo:
         place = row.video_from_key[key]
         path = self.info.video_file(key, place.chunk_index, place.file_index)
-        return RawVideo(camera_name(key), path, place.from_s, row.length)
+        return RawVideo(camera, path, place.from_s, row.length)
+
+    def _depth(self, row: EpisodeRow, feature: Feature) -> RawDepthVideo:
+        assert feature.depth_code is not None
+        return RawDepthVideo(self._stream(row, feature.key, depth_camera_name(feature.key)), feature.depth_code)
 
     def _check_covered(
         self, stream: RawVideo, times_s: Float[np.ndarray, " t"], row: EpisodeRow, on_finding: OnFinding

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gemel.artifacts.camera import Camera
-from gemel.artifacts.capture import EpisodeKind
+from gemel.artifacts.capture import DepthCode, EpisodeKind
 from gemel.artifacts.finding import Finding
 from gemel.errors import SourceError
 from gemel.geometry import SE3
@@ -22,6 +22,7 @@ from gemel.services.formats.paths import inside
 OnFinding = Callable[[Finding], None]
 
 DEPTH_PNG = "16-bit PNG, mm"
+DEPTH_VIDEO = "12-bit video"
 _FORMAT_NAMES = "LeRobot v3.0, nerfstudio transforms.json, a plain folder with capture.toml"
 
 
@@ -34,6 +35,14 @@ class RawVideo:
     """Relative to the source's root."""
     from_s: float
     frame_count: int
+
+
+@dataclass(frozen=True)
+class RawDepthVideo:
+    """One episode's part of a video of depth, aligned to a camera's colour images."""
+
+    video: RawVideo
+    code: DepthCode
 
 
 @dataclass(frozen=True)
@@ -64,6 +73,8 @@ class RawEpisode:
     camera_intrinsics: Mapping[str, Float[np.ndarray, "t 4"]] = field(default_factory=dict)
     is_success: bool | None = None
     object: str = ""
+    depths: tuple[RawDepthVideo, ...] = ()
+    """Depth in videos; depth in image files stands with the images."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ Reading holds two decoded frames at most, whatever the length of the file.
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import UInt8
+from jaxtyping import UInt8, UInt16
 
 from gemel.errors import SourceError
 from gemel.services.formats.mp4_boxes import refuse_cut_off
@@ -81,9 +81,18 @@ class VideoReader:
 
         That is the nearest one, up to half a period away; where frames are missing inside the file, the last before.
         """
+        image: UInt8[np.ndarray, "h w 3"] = self._converted(time_s, lambda frame: frame.to_ndarray(format="rgb24"))
+        return image
+
+    def codes_at(self, time_s: float) -> UInt16[np.ndarray, "h w"]:
+        """The first plane of the frame that is shown at `time_s` as it was written, for video of 9 to 16 bits."""
+        codes: UInt16[np.ndarray, "h w"] = self._converted(time_s, _first_plane)
+        return codes
+
+    def _converted(self, time_s: float, convert: Callable[[Any], np.ndarray]) -> np.ndarray:
         try:
             frame = self._shown_at(float(time_s))
-            image: UInt8[np.ndarray, "h w 3"] | None = None if frame is None else frame.to_ndarray(format="rgb24")
+            image = None if frame is None else convert(frame)
         except _av_errors() as error:
             self._decoder = None
             raise self._undecodable(time_s, str(error)) from error
@@ -243,6 +252,15 @@ def _video_stream(container: Any, path: Path) -> Any:
             remedy="re-encode the video as H.264 or AV1",
         )
     return stream
+
+
+def _first_plane(frame: Any) -> UInt16[np.ndarray, "h w"]:
+    """Not through FFmpeg's conversions, which would stretch 12 bits to 16."""
+    if not frame.format.components[0].bits > 8 or frame.format.is_big_endian:
+        raise ValueError(f"its numbers are {frame.format.name}, not 9 to 16 bits in little-endian order")
+    plane = frame.planes[0]
+    rows = np.frombuffer(plane, dtype="<u2").reshape(frame.height, plane.line_size // 2)
+    return rows[:, : frame.width].astype(np.uint16)
 
 
 def _time_s(frame: Any) -> float:

@@ -21,6 +21,7 @@ from gemel.artifacts.blob import Blobs, FileRef
 from gemel.artifacts.camera import Camera
 from gemel.artifacts.capture import (
     Capture,
+    DepthVideo,
     EpisodeKind,
     EpisodeRecord,
     ImageSequence,
@@ -241,6 +242,7 @@ def _record(
         streams=streams,
         is_success=raw.is_success,
         object=config.object_from_episode.get(raw.id, raw.object),
+        depths=tuple(DepthVideo(_segment(d.video, root, hash_from_file), d.code) for d in raw.depths),
     )
 
 
@@ -265,10 +267,14 @@ def _table(
 
 def _stream(stream: RawVideo | RawImages, root: Path, hash_from_file: Mapping[str, str]) -> ImageStream:
     if isinstance(stream, RawVideo):
-        size = (root / stream.path).stat().st_size
-        file = FileRef(stream.path, hash_from_file[stream.path], size)
-        return VideoSegment(stream.camera, file, stream.from_s, stream.frame_count)
+        return _segment(stream, root, hash_from_file)
     return ImageSequence(stream.camera, len(stream.paths))
+
+
+def _segment(stream: RawVideo, root: Path, hash_from_file: Mapping[str, str]) -> VideoSegment:
+    size = (root / stream.path).stat().st_size
+    file = FileRef(stream.path, hash_from_file[stream.path], size)
+    return VideoSegment(stream.camera, file, stream.from_s, stream.frame_count)
 
 
 def _fingerprint(raw: RawEpisode, streams: Sequence[ImageStream], hash_from_file: Mapping[str, str]) -> str:

@@ -46,6 +46,8 @@ class FitConfig:
     colour_step: float = 0.02
     opacity_step: float = 0.02
     scale_step: float = 0.005
+    turn_step: float = 0.0
+    """Step by which Gaussians turn in their plane; 0: they keep to the axes of their faces."""
     place_step: float = 0.0
     """Step of a Gaussian on its face, as a part of the face's edges; 0: Gaussians keep their places."""
     response_step: float = 0.002
@@ -96,10 +98,16 @@ class SplatState:
         self.log_scale = torch.tensor(
             np.stack([first, first], axis=-1), dtype=torch.float32, device=device, requires_grad=True
         )
+        self.turn = torch.zeros((count, 1), device=device, requires_grad=config.turn_step > 0.0)
         self.uv = self.binding.barycentric[:, 1:].clone().requires_grad_(config.place_step > 0.0)
         self.gains = torch.zeros((camera_count, 3), device=device, requires_grad=True)
         self.offsets = torch.zeros((camera_count, 3), device=device, requires_grad=True)
         self.lights = torch.zeros((view_count, 3), device=device, requires_grad=config.light_step > 0.0)
+
+    def in_plane_scale(self) -> Tensor:
+        """(g, 2), or (g, 3) where Gaussians may turn, as `splatmesh.place` takes it."""
+        scale = self.log_scale.exp()
+        return torch.cat([scale, self.turn * scale[:, :1]], dim=1) if self.turn.requires_grad else scale
 
     def keep_on_faces(self) -> None:
         """Bring Gaussians that left their face back to its border, in place."""
@@ -113,6 +121,7 @@ class SplatState:
             {"params": [self.sh], "lr": config.colour_step},
             {"params": [self.opacity_logits], "lr": config.opacity_step},
             {"params": [self.log_scale], "lr": config.scale_step},
+            {"params": [self.turn], "lr": config.turn_step},
             {"params": [self.uv], "lr": config.place_step},
             {"params": [self.gains, self.offsets], "lr": config.response_step},
             {"params": [self.lights], "lr": config.light_step},
@@ -131,7 +140,7 @@ def draw(
     dilation_px2: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Colours (h, w, 3) in the view's light (3,), through the camera's response, coverage (h, w) and depth [m]."""
-    means, covariances = place(state.vertices, state.binding, state.log_scale.exp(), state.uv)
+    means, covariances = place(state.vertices, state.binding, state.in_plane_scale(), state.uv)
     shift = torch.tensor([0.0, 0.0, target.left, target.top], device=intrinsics.device)
     images = renderer.render(
         RenderRequest(

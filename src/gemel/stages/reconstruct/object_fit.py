@@ -188,7 +188,7 @@ def finished(state: SplatState, views: Views, rig: Rig, config: ObjectConfig) ->
     with torch.no_grad():
         Ts_camera_world = rig.poses()[0].double().cpu().numpy()
         vertices = state.vertices.double().cpu().numpy()
-        scale = state.log_scale.exp().cpu().numpy()
+        scale = state.in_plane_scale().cpu().numpy()
         opacity = torch.sigmoid(state.opacity_logits).cpu().numpy()
     faces = state.binding.faces.cpu().numpy()
     uv = state.uv.detach().double().cpu().numpy()
