@@ -1,8 +1,8 @@
 """Gymnasium environments of a project's twin: importing this file registers `gemel/Twin-v0`.
 
-    import gemel.envs, gymnasium
-    env = gymnasium.make("gemel/Twin-v0", twin="my-project", task="push-t")
-    envs = gymnasium.make_vec("gemel/Twin-v0", num_envs=256, twin="my-project", task="push-t")
+import gemel.envs, gymnasium
+env = gymnasium.make("gemel/Twin-v0", twin="my-project", task="push-t")
+envs = gymnasium.make_vec("gemel/Twin-v0", num_envs=256, twin="my-project", task="push-t")
 """
 
 from collections.abc import Sequence
@@ -59,7 +59,9 @@ def open_twin(folder: str | Path, *, task: str | None = None) -> OpenedTwin:
     return OpenedTwin(twin, store, named, _home(Run(project, store, latest)), Path(folder))
 
 
-def make_robot(folder: str | Path, *, task: str | None = None, cameras: Sequence[str] = (), **options: Any) -> TwinRobot:
+def make_robot(
+    folder: str | Path, *, task: str | None = None, cameras: Sequence[str] = (), **options: Any
+) -> TwinRobot:
     """A project's twin behind the `Robot` protocol; options are those of `make_twin_robot`."""
     opened = open_twin(folder, task=task)
     return make_twin_robot(
@@ -134,9 +136,7 @@ def _register() -> None:
     import gymnasium
 
     if ID not in gymnasium.registry:
-        gymnasium.register(
-            id=ID, entry_point="gemel.envs:make_env", vector_entry_point="gemel.envs:make_vector_env"
-        )
+        gymnasium.register(id=ID, entry_point="gemel.envs:make_env", vector_entry_point="gemel.envs:make_vector_env")
 
 
 _register()

@@ -80,7 +80,9 @@ def _place(readings: Float[np.ndarray, "n 2"], Ts_world_object: SE3) -> Float[np
 def _belief(ranges: Any) -> Belief:
     """Independent and even over the ranges."""
     rng = np.random.default_rng(0)
-    parameters = tuple(Parameter(n, "", low, high, "linear", ValueSource.RANDOMISED) for n, (low, high) in ranges.items())
+    parameters = tuple(
+        Parameter(n, "", low, high, "linear", ValueSource.RANDOMISED) for n, (low, high) in ranges.items()
+    )
     samples = np.stack([rng.uniform(low, high, 1000) for low, high in ranges.values()], axis=1)
     return Belief(parameters, samples, np.full(1000, 1e-3))
 

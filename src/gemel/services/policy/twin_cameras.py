@@ -100,4 +100,3 @@ def between(
         if first[at : at + 4] @ second[at : at + 4] < 0.0:
             other[at : at + 4] *= -1.0
     return (1.0 - part) * first + part * other
-

@@ -5,6 +5,8 @@ one image for each camera. An episode ends with success, with failure (a broken 
 time. In the vector environment an episode that ends begins anew in the same step, as `AutoresetMode.SAME_STEP` says.
 """
 
+# mypy: disallow-subclassing-any=false
+
 from typing import Any
 
 import gymnasium as gym  # noqa: TID253
@@ -139,9 +141,7 @@ class TwinVectorEnv(gym.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
         self.ground.reset(rows, given)
         return self._observation(self.ground.values()), {}
 
-    def step(
-        self, actions: np.ndarray
-    ) -> tuple[Obs, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    def step(self, actions: np.ndarray) -> tuple[Obs, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """One control period of all; what an episode that ended showed last is in `infos["final_obs"]`."""
         trial = _Trial(self.ground, actions)
         infos: dict[str, Any] = dict(trial.infos(self.ground))

@@ -84,9 +84,7 @@ class ShadowCaster:
         self._mesh, self._table_height_m, self._device = mesh, table_height_m, device
         self._last: tuple[Footprint, Tensor] | None = None
 
-    def kept_light(
-        self, shadow: ContactShadow, T_world_object: Float[np.ndarray, "4 4"], p_table: Tensor
-    ) -> Tensor:
+    def kept_light(self, shadow: ContactShadow, T_world_object: Float[np.ndarray, "4 4"], p_table: Tensor) -> Tensor:
         """Part of the light that places (n, 2) of the table keep, (n,)."""
         distance, gap, foot = self.distances(T_world_object, p_table, shadow.lean)
         return 1.0 - shadow.strength * occlusion(distance, shadow.spread * foot.height_m, gap, foot.width_m)

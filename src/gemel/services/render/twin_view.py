@@ -99,9 +99,7 @@ class TwinView:
         self._casters = {name: ShadowCaster(mesh, height, self._device) for name, mesh in seen.objects.items()}
         is_seen = seen.table.is_seen[seen.table.faces[seen.table.face_from_gaussian]].all(axis=1)
         self._p_table = p[:, :2].contiguous()
-        self.shadow, clean = fit_shadow(
-            self._casters, seen.placements, self._p_table, self._colours[is_table], is_seen
-        )
+        self.shadow, clean = fit_shadow(self._casters, seen.placements, self._p_table, self._colours[is_table], is_seen)
         self._colours[is_table] = clean
 
     def viewpoint(self, camera: str, Ts_world_link: Float[np.ndarray, "link 4 4"]) -> Viewpoint:
@@ -140,9 +138,7 @@ class TwinView:
                 for view in viewpoints
             ]
 
-    def _posed(
-        self, Ts_world_link: np.ndarray, Ts_world_object: Mapping[str, Pose]
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def _posed(self, Ts_world_link: np.ndarray, Ts_world_object: Mapping[str, Pose]) -> tuple[Tensor, Tensor, Tensor]:
         """Means, covariances and opacities in the world."""
         objects = [Ts_world_object.get(name, np.eye(4)) for name in self.objects]
         frames = torch.as_tensor(
