@@ -26,8 +26,8 @@ from gemel.services.sim.flight_recorder import FlightRecorder
 from gemel.services.sim.make import make_simulator
 from gemel.services.sim.native import SimulatorNative
 
-_ROUNDS = 5
-_CPU_WORLDS, _CPU_PERIODS = 256, 30
+_ROUNDS = 9
+_CPU_WORLDS, _CPU_PERIODS = 256, 20
 _GPU_WORLDS, _GPU_PERIODS = (4096, 32768), 20
 _APPROACH_M = 0.02
 _MOVED_M = 0.001
