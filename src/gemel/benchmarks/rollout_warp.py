@@ -8,7 +8,7 @@ import mujoco_warp as mjw  # noqa: TID253
 import numpy as np
 import warp as wp  # noqa: TID253
 
-from gemel.services.sim.warp import SimulatorWarp, room_needed
+from gemel.services.sim.warp import SimulatorWarp, own_fields, room_needed
 
 
 class ListeningWarp(SimulatorWarp):
@@ -31,7 +31,7 @@ def bare_warp(
     """A function that runs all commands (sim, step, nu) and returns its seconds, and the bytes that worlds take."""
     count, (contacts, rows) = len(qpos), room_needed(model)
     free = wp.get_device().free_memory
-    sizes = {name: count for name in fields if _is_own(name)}
+    sizes = {name: count for name in fields if name in own_fields(mjw.Model)}
     m = mjw.put_model(model, batch_sizes=sizes)
     for name in sizes:
         field = getattr(m, name)
@@ -71,11 +71,3 @@ def bare_warp(
         return time.perf_counter() - started
 
     return run, float(taken)
-
-
-def _is_own(name: str) -> bool:
-    """Whether mujoco_warp lets each world have its own values of a model field."""
-    import dataclasses
-
-    shapes = {field.name: getattr(field.type, "shape", ()) for field in dataclasses.fields(mjw.Model)}
-    return bool(shapes.get(name)) and shapes[name][0] == "*"

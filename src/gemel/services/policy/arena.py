@@ -165,8 +165,6 @@ class Arena:
         yaw = np.broadcast_to(given.get("object/yaw", np.arctan2(axis[1], axis[0])), (count,))
         turn = np.zeros((count, 3))
         turn[:, 2] = yaw - np.arctan2(axis[1], axis[0])
-        place = np.column_stack([
-            np.broadcast_to(given.get("object/x", p[0]), (count,)), np.broadcast_to(given.get("object/y", p[1]), (count,)),
-            np.broadcast_to(given.get("object/z", p[2]), (count,)),
-        ])  # fmt: skip
+        names = ("object/x", "object/y", "object/z")
+        place = np.column_stack([np.broadcast_to(given.get(n, p[i]), (count,)) for i, n in enumerate(names)])
         return SE3(SO3.exp(turn) @ T_rest_task.rotation, place) @ self.T_object_task.inverse()

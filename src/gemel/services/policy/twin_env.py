@@ -5,6 +5,8 @@ one image for each camera. An episode ends with success, with failure (a broken 
 time. In the vector environment an episode that ends begins anew in the same step, as `AutoresetMode.SAME_STEP` says.
 """
 
+# mypy: disallow-subclassing-any=false
+
 from typing import Any
 
 import gymnasium as gym  # noqa: TID253
@@ -61,7 +63,8 @@ class _Trial:
 
     def __init__(self, ground: Playground, actions: np.ndarray) -> None:
         task = ground.arena.task
-        ground.step(np.asarray(actions, dtype=np.float64).reshape(ground.count, -1))
+        actions = np.asarray(actions, dtype=np.float64).reshape(ground.count, -1)
+        ground.step(actions)
         self.values = ground.values()
         self.is_success = ground.is_success(self.values)
         failed = ground.is_failure(self.values)

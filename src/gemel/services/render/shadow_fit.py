@@ -1,8 +1,8 @@
 """The objects' shade, fitted to the table's colours and taken out of them.
 
-The logarithm of the table's brightness near the objects is a plane (wood and lamps) plus the logarithm of the light that
-the objects let through; texture is what remains, and counts less the further off it is. What lies under an object was
-never seen, and right beside it pixels show both; these places are filled from what surrounds them.
+The logarithm of the table's brightness near the objects is a plane (wood and lamps) plus the logarithm of the light
+that the objects let through; texture is what remains, and counts less the further off it is. What lies under an object
+was never seen, and right beside it pixels show both; these places are filled from what surrounds them.
 """
 
 from collections.abc import Mapping

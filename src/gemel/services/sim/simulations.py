@@ -119,6 +119,10 @@ class Simulations(ABC):
         return body_poses(self.model, name, qpos)
 
     @abstractmethod
+    def model_of(self, sim: int) -> Any:
+        """A copy of the `mujoco.MjModel` with the values of one simulation."""
+
+    @abstractmethod
     def _write_fields(self, fields: Mapping[str, np.ndarray], rows: Rows) -> None:
         """Put (row, *shape) values into model fields of some simulations; fields not named are as compiled."""
 

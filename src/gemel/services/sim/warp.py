@@ -81,7 +81,7 @@ class SimulatorWarp(Simulations):
         self._host._write_fields(fields, rows)
         for name, values in self._host.own_values().items():
             owner, part = (self._m.opt, name[4:]) if name.startswith("opt.") else (self._m, name)
-            if part in _own_fields(type(owner)):
+            if part in own_fields(type(owner)):
                 self._upload(owner, part, values, rows)
 
     def _upload(self, owner: Any, name: str, values: np.ndarray, rows: Rows) -> None:
@@ -167,7 +167,7 @@ def room_needed(model: Any) -> tuple[int, int]:
     return max(contacts, 16), max(rows, 16)
 
 
-def _own_fields(kind: type) -> set[str]:
+def own_fields(kind: type) -> set[str]:
     """Fields of mujoco_warp's model or options that each simulation can have for itself: their shapes start with *."""
     shapes = {field.name: getattr(field.type, "shape", ()) for field in dataclasses.fields(kind)}
     return {name for name, shape in shapes.items() if shape and shape[0] == "*"}

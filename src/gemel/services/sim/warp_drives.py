@@ -1,4 +1,4 @@
-"""Drives on the device: the same ramp, delay, play and lead as `drive_kernel.py`, one thread for each control.
+"""Drives on the device: the same ramp, delay, play and lead as on the processor (`drives.py`).
 
 This file's whole point is warp, so it imports it.
 """
@@ -10,52 +10,11 @@ import warp as wp  # noqa: TID253
 from jaxtyping import Float, Int
 
 from gemel.services.sim.drives import Drives, DriveSettings
+from gemel.services.sim.warp_kernel import drive
 from gemel.services.sim.warp_rows import write_rows
 
 _ARRAYS = ("past", "link", "delay", "play", "lead")
 """In the order of the kernel's arguments."""
-
-
-@wp.func
-def _undelayed(command: float, before: float, past: Any, s: int, c: int, step: int, every: int, is_ramp: int) -> float:
-    """The command of one step of this period, or of one before it."""
-    if step < 0:
-        return past[s, wp.max(past.shape[1] + step, 0), c]
-    if is_ramp == 0:
-        return command
-    return before + (command - before) * float(step + 1) / float(every)
-
-
-@wp.kernel(enable_backward=False)
-def _drive(
-    commands: wp.array2d(dtype=float),
-    past: wp.array3d(dtype=float),
-    link: wp.array2d(dtype=float),
-    delay: wp.array2d(dtype=float),
-    play: wp.array2d(dtype=float),
-    lead: wp.array2d(dtype=float),
-    every: int,
-    is_ramp: int,
-    out: wp.array3d(dtype=float),
-):  # type: ignore[no-untyped-def]
-    """What reaches the servos at each of `every` steps; delay and lead in steps, play is half of it."""
-    s, c = wp.tid()
-    command, depth = commands[s, c], past.shape[1]
-    before = past[s, depth - 1, c]
-    whole = int(delay[s, c])
-    part = delay[s, c] - float(whole)
-    y = link[s, c]
-    for j in range(every):
-        late = _undelayed(command, before, past, s, c, j - whole, every, is_ramp)
-        if part > 0.0:
-            later = _undelayed(command, before, past, s, c, j - whole - 1, every, is_ramp)
-            late = (1.0 - part) * late + part * later
-        last = y
-        y = wp.min(wp.max(y, late - play[s, c]), late + play[s, c])
-        out[j, s, c] = y + lead[s, c] * (y - last)
-    link[s, c] = y
-    for k in range(depth):  # ascending: what is read lies ahead of what has been written
-        past[s, k, c] = _undelayed(command, before, past, s, c, every - depth + k, every, is_ramp)
 
 
 class DrivesWarp(Drives):
@@ -90,7 +49,7 @@ class DrivesWarp(Drives):
         whole = np.broadcast_to(commands, self._commands.shape)
         self._commands.assign(np.ascontiguousarray(whole, dtype=np.float32))
         wp.launch(
-            _drive, dim=self._commands.shape, device=self._device,
+            drive, dim=self._commands.shape, device=self._device,
             inputs=[self._commands, *(self._held[name] for name in _ARRAYS), every, int(is_ramp), out],
         )  # fmt: skip
 

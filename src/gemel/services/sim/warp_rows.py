@@ -6,12 +6,7 @@ import numpy as np
 import warp as wp  # noqa: TID253
 from jaxtyping import Int
 
-
-@wp.kernel(enable_backward=False)
-def _scatter(values: wp.array2d(dtype=float), rows: wp.array(dtype=int), out: wp.array2d(dtype=float)):  # type: ignore[no-untyped-def]
-    """Row i of the values becomes row rows[i]."""
-    i, k = wp.tid()
-    out[rows[i], k] = values[i, k]
+from gemel.services.sim.warp_kernel import scatter
 
 
 def write_rows(field: Any, rows: Int[np.ndarray, " row"], values: np.ndarray) -> None:
@@ -23,7 +18,7 @@ def write_rows(field: Any, rows: Int[np.ndarray, " row"], values: np.ndarray) ->
     flat = wp.array(ptr=field.ptr, dtype=wp.float32, shape=(count, width), device=field.device, copy=False)
     given = np.ascontiguousarray(np.broadcast_to(values, (len(rows), *np.shape(values)[1:])), dtype=np.float32)
     wp.launch(
-        _scatter, dim=(len(rows), width), device=field.device,
+        scatter, dim=(len(rows), width), device=field.device,
         inputs=[
             wp.array(given.reshape(len(rows), width), dtype=wp.float32, device=field.device),
             wp.array(rows.astype(np.int32), dtype=int, device=field.device), flat,

@@ -1,0 +1,142 @@
+"""Environments: gymnasium's own checks, one simulation against many, resets one by one, randomisation."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gemel.benchmarks.rollout_scene import nominal_arena, nominal_looks
+from gemel.services.policy.playground import Playground
+from gemel.services.policy.randomisation import Randomisation
+from gemel.services.policy.twin_cameras import TwinCameras
+from gemel.services.render.renderer import make_renderer
+from gemel.services.render.twin_view import TwinView
+from gemel.services.sim.native import SimulatorNative
+
+gym = pytest.importorskip("gymnasium", reason="needs the extra `gym`")
+ARENA = nominal_arena()
+
+
+def ground(count: int, *, has_camera: bool = False, randomisation: Randomisation | None = None) -> Playground:
+    cameras = None
+    if has_camera:
+        looks = nominal_looks()
+        view = TwinView(looks, TwinCameras.links_of(ARENA.model, ("t_block",)), renderer=make_renderer("cpu"))
+        cameras = TwinCameras(view, ("front",), ARENA.model, ARENA.task.control_period_s)
+    simulator = SimulatorNative(ARENA.model, count, threads=1)
+    return Playground(ARENA, simulator, randomisation=randomisation, cameras=cameras)
+
+
+def vector(count: int, **options: Any) -> Any:
+    from gemel.services.policy.twin_env import TwinVectorEnv
+
+    return TwinVectorEnv(ground(count, **options))
+
+
+@pytest.mark.parametrize("has_camera", [False, True])
+def test_gymnasium_finds_nothing_to_complain_about(has_camera: bool) -> None:
+    """The environment checker passes; its only warnings are that observations are not bounded."""
+    from gymnasium.utils.env_checker import check_env
+
+    from gemel.services.policy.twin_env import TwinEnv
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        check_env(TwinEnv(ground(1, has_camera=has_camera)), skip_render_check=True)
+    texts = [str(w.message) for w in caught if "infinity" not in str(w.message)]
+    assert [text for text in texts if "without a spec" not in text and "not have a `spec`" not in text] == []
+
+
+def test_many_simulations_do_what_one_does() -> None:
+    """Without randomisation, a vector of three at given starts repeats three single runs exactly."""
+    from gemel.services.policy.twin_env import TwinEnv
+
+    rng = np.random.default_rng(0)
+    actions = rng.uniform(-0.02, 0.02, (3, 8, 2)).astype(np.float32)
+    actions[:, :, 1] -= 0.01
+    place = {"object/x": 0.44, "object/y": 0.16, "tip/x": 0.44, "tip/y": 0.32}
+    starts = [place | {"object/yaw": yaw} for yaw in (0.0, 1.0, 2.0)]
+    many = vector(3, randomisation=Randomisation.none())
+    many.reset(seed=0, options={name: np.array([start[name] for start in starts]) for name in starts[0]})
+    together = [many.step(actions[:, t])[:2] for t in range(8)]
+    one = TwinEnv(ground(1, randomisation=Randomisation.none()))
+    for i, start in enumerate(starts):
+        one.reset(seed=0, options=start)
+        for t in range(8):
+            state, reward, *_ = one.step(actions[i, t])
+            np.testing.assert_array_equal(state, together[t][0][i])
+            assert reward == together[t][1][i]
+
+
+def test_an_episode_that_ends_begins_anew_and_the_others_go_on() -> None:
+    """Simulation 1 starts at the goal and ends with success at once: its last state is kept, then it is reset."""
+    env = vector(3, randomisation=Randomisation.none())
+    goal = ARENA.task.goal
+    env.reset(seed=1, options={"object/x": np.array([0.4, goal["object/x"], 0.5]), "object/yaw": np.zeros(3),
+                               "object/y": np.array([0.1, goal["object/y"], 0.1])})  # fmt: skip
+    state, _, terminated, truncated, infos = env.step(np.zeros((3, 2)))
+    assert terminated.tolist() == infos["is_success"].tolist() == [False, True, False]
+    assert not truncated.any()
+    assert infos["final_obs"][1, 0] == pytest.approx(goal["object/x"], abs=0.01)
+    assert env.ground.steps.tolist() == [1, 0, 1]
+    low, high = ARENA.task.initial_conditions["object/y"]
+    assert low <= state[1, 1] <= high
+
+
+def test_time_runs_out_as_the_task_says() -> None:
+    env = vector(2, randomisation=Randomisation.none())
+    env.reset(seed=2, options={"object/y": 0.13, "object/x": 0.36})
+    flags = [env.step(np.zeros((2, 2)))[3].all() for _ in range(120)]
+    assert flags == [False] * 119 + [True]
+
+
+def test_episodes_differ_in_physics_as_the_belief_says_and_seeds_repeat() -> None:
+    """Drawn parameters lie within the belief's samples, differ between simulations, and come again with the seed."""
+    env = vector(16)
+    env.reset(seed=5)
+    drawn = env.ground._parameters.copy()
+    assert ARENA.belief is not None
+    columns = drawn[:, : len(ARENA.belief.names)]
+    assert np.all((columns >= ARENA.belief.samples.min(axis=0)) & (columns <= ARENA.belief.samples.max(axis=0)))
+    assert np.all(columns.std(axis=0) > 0.0)
+    assert np.all((drawn[:, -1] >= 0.0) & (drawn[:, -1] <= Randomisation().delay_s))
+    env.reset(seed=5)
+    np.testing.assert_array_equal(env.ground._parameters, drawn)
+    env.reset(seed=6)
+    assert not np.allclose(env.ground._parameters, drawn)
+
+
+def test_images_are_late_and_differ_by_light_and_noise() -> None:
+    """A camera sees what was a moment ago; two simulations of the same state give different images when randomised."""
+    from dataclasses import replace
+
+    plain = ground(2, has_camera=True, randomisation=Randomisation.none())
+    assert plain.cameras is not None
+    start = {"object/x": np.full(2, 0.44), "object/y": np.full(2, 0.16), "object/yaw": np.zeros(2),
+             "tip/x": np.full(2, 0.44), "tip/y": np.full(2, 0.32)}  # fmt: skip
+    plain.reset(np.arange(2), start)
+    first = plain.cameras.images(0, plain.randomisation, plain.rng)["front"]
+    np.testing.assert_array_equal(first, plain.cameras.images(1, plain.randomisation, plain.rng)["front"])
+    plain.step(np.array([[0.0, -0.02], [0.0, -0.02]]))
+    now = plain.cameras.images(0, plain.randomisation, plain.rng)["front"]
+    assert np.any(now != first)
+    draws = plain.cameras._draws[0]
+    draws["front"] = replace(draws["front"], time_offset_s=-ARENA.task.control_period_s)
+    np.testing.assert_array_equal(plain.cameras.images(0, plain.randomisation, plain.rng)["front"], first)
+    varied = ground(2, has_camera=True)
+    varied.reset(np.arange(2), start)
+    assert varied.cameras is not None
+    both = [varied.cameras.images(row, varied.randomisation, varied.rng)["front"].astype(float) for row in (0, 1)]
+    assert np.abs(both[0] - both[1]).mean() > 1.0
+
+
+def test_the_environment_is_registered_and_says_what_it_needs(project: Any) -> None:
+    """`gemel/Twin-v0` is known to gymnasium; a project without a twin is refused with what to do."""
+    import gemel.envs
+    from gemel.errors import GemelError
+
+    assert gemel.envs.ID in gym.registry
+    with pytest.raises(GemelError) as error:
+        gym.make(gemel.envs.ID, twin=str(project))
+    assert "run" in str(error.value)

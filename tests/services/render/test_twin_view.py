@@ -1,0 +1,91 @@
+"""A twin as its cameras see it: places, ids, depth, colours, shade."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gemel.artifacts.camera import Camera
+from gemel.artifacts.reconstruction import ColourResponse
+from gemel.benchmarks.rollout_scene import nominal_looks
+from gemel.errors import ConfigError
+from gemel.geometry import OpenCV, Pinhole
+from gemel.services.render.lens import Lens
+from gemel.services.render.mesh_raster import silhouette
+from gemel.services.render.renderer import make_renderer
+from gemel.services.render.twin_view import KINDS, TwinView
+
+LOOKS = nominal_looks()
+BLOCK = LOOKS.placements["t_block"].as_matrix()
+LINKS = np.tile(np.eye(4), (1, 1, 1))
+LINKS[0, :3, 3] = [0.4, 0.3, 0.08]
+
+
+@pytest.fixture(scope="module")
+def view() -> TwinView:
+    return TwinView(LOOKS, ("pusher",), renderer=make_renderer("cpu"))
+
+
+def test_ids_and_depth_say_where_things_are(view: TwinView) -> None:
+    """The block covers the pixels of its silhouette, at its distance; it moves with its pose and can be left out."""
+    point = view.viewpoint("front", LINKS)
+    camera = LOOKS.cameras[0].model
+    assert isinstance(camera, Pinhole)
+    for shift in (0.0, 0.12):
+        pose = BLOCK.copy()
+        pose[1, 3] += shift
+        (image,) = view.draw(LINKS, {"t_block": pose}, [point], has_ids=True)
+        assert image.ids is not None
+        mesh, T = LOOKS.objects["t_block"], point.T_camera_world @ pose
+        p_camera = mesh.vertices @ T[:3, :3].T + T[:3, 3]
+        true = silhouette(p_camera, mesh.faces, np.array([camera.fx, camera.fy, camera.cx, camera.cy]), 160, 120)
+        drawn = image.ids == len(KINDS)
+        assert np.sum(true & drawn) / np.sum(true | drawn) > 0.85
+        assert p_camera[:, 2].min() - 0.01 < np.median(image.depth_m[true & drawn]) < p_camera[:, 2].max() + 0.01
+        assert {2, 3} <= set(np.unique(image.ids))
+    (without,) = view.draw(LINKS, {}, [point], has_ids=True)
+    assert without.ids is not None
+    assert not np.any(without.ids == len(KINDS))
+
+
+def test_each_camera_makes_its_own_colours() -> None:
+    """Gains and offsets of scene and object act on their own pixels and on nothing else."""
+    own = ColourResponse(np.array([[0.5, 1.0, 1.0]]), np.array([[0.0, 0.0, 0.2]]), np.zeros((1, 3)))
+    lit = ColourResponse(np.ones((1, 3)), np.zeros((1, 3)), np.array([[np.log(0.5), 0.0, 0.0]]))
+    changed = replace(LOOKS, scene_response=own, object_responses={"t_block": lit})
+    images = []
+    for looks in (LOOKS, changed):
+        view = TwinView(looks, ("pusher",), renderer=make_renderer("cpu"), has_shadows=False)
+        images += view.draw(LINKS, {"t_block": BLOCK}, [view.viewpoint("front", LINKS)], has_ids=True)
+    plain, seen = images
+    assert plain.ids is not None
+    table, block = (plain.ids == 2) & (plain.depth_m > 0.0), plain.ids == len(KINDS)
+    change = seen.colour[table].mean(axis=0) - plain.colour[table].mean(axis=0) * [0.5, 1.0, 1.0]
+    np.testing.assert_allclose(change, [0.0, 0.0, 0.2], atol=0.02)
+    assert seen.colour[block].mean() == pytest.approx(0.5 * plain.colour[block].mean(), rel=0.05)
+
+
+def test_an_unknown_camera_or_link_is_refused(view: TwinView) -> None:
+    with pytest.raises(ConfigError, match="front"):
+        view.camera("frnt")
+    with pytest.raises(ConfigError, match="Link"):
+        TwinView(LOOKS, ("other",), renderer=make_renderer("cpu"))
+
+
+def test_a_bent_image_straightens_to_what_was_drawn() -> None:
+    """Lens.bend, then the camera's own undistortion, gives the pinhole image back."""
+    model = OpenCV(160, 120, 150.0, 150.0, 80.0, 60.0, k1=-0.2, k2=0.05)
+    lens = Lens.of(Camera("fish", 160, 120, model))
+    height, width = lens.shape
+    y, x = np.mgrid[:height, :width]
+    direction = np.stack([(x + 0.5 - lens.intrinsics[2]) / 150.0, (y + 0.5 - lens.intrinsics[3]) / 150.0], axis=-1)
+    smooth = (0.5 + 0.3 * np.sin(4.0 * direction)).astype(np.float32)
+    bent = lens.bend(np.concatenate([smooth, smooth[..., :1]], axis=-1))
+    assert bent.shape == (120, 160, 3)
+    straight, is_known = model.undistort(bent)
+    y, x = np.mgrid[:120, :160]
+    wanted = 0.5 + 0.3 * np.sin(4.0 * np.stack([(x + 0.5 - 80.0) / 150.0, (y + 0.5 - 60.0) / 150.0], axis=-1))
+    inner = is_known[5:-5, 5:-5]
+    assert np.abs(straight[5:-5, 5:-5, :2] - wanted[5:-5, 5:-5])[inner].max() < 0.01
+    plain = Lens.of(Camera("plain", 160, 120, Pinhole(160, 120, 150.0, 150.0, 80.0, 60.0)))
+    assert plain.places is None

@@ -1,0 +1,37 @@
+"""A simulation that breaks down leaves behind what is needed to see it break down again."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+from services.sim.made_scenes import servo_arm
+
+from gemel.services.sim.flight_recorder import FlightRecorder
+from gemel.services.sim.native import SimulatorNative
+
+
+def test_a_dump_replays_to_the_same_break_down(tmp_path: Path) -> None:
+    """Model, state and commands of the dump, in MuJoCo alone, end in the numbers that were flagged."""
+    import mujoco
+
+    simulator = SimulatorNative(servo_arm(), 2, threads=1)
+    names = ["robot/hinge/gain", "robot/hinge/actuator_damping"]
+    simulator.set_parameters(names, np.array([[300.0, 20.0], [1e9, 0.0]]))  # far too stiff for its step
+    simulator.reset(np.zeros((1, 2)))
+    recorder = FlightRecorder(tmp_path / "flight", keep=3)
+    for period in range(40):
+        command = np.full((2, 2), 0.3 * (-1) ** period)
+        recorder.note(simulator.qpos, simulator.qvel, command)
+        rollout = simulator.rollout(command[:, None], every=5)
+        if rollout.is_diverged.any():
+            break
+    assert rollout.is_diverged.tolist() == [False, True]
+    folder = recorder.dump(1, simulator.model_of(1), every=5, parameters=dict(zip(names, (1e9, 0.0), strict=True)))
+    with np.load(folder / "states.npz", allow_pickle=False) as file:
+        states = {name: file[name] for name in file.files}
+    assert len(states["qpos"]) <= 3
+    assert json.loads((folder / "parameters.json").read_text())["parameters"]["robot/hinge/gain"] == 1e9
+    again = SimulatorNative(mujoco.MjModel.from_binary_path(str(folder / "model.mjb")), 1, threads=1)
+    again.reset(states["qpos"][-1:], states["qvel"][-1:])
+    assert again.rollout(states["commands"][-1:, None], every=int(states["every"])).is_diverged.all()
+    assert recorder.dump(0, simulator.model_of(0), every=5, parameters={}) != folder
