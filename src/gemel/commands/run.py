@@ -48,7 +48,7 @@ class Run:
             from gemel.commands.show_belief import print_posterior
 
             print_posterior(project.store_folder, addresses["prior"], addresses["identify"])
-        console().print(f"Artifacts are in {project.store_folder}. Next: gemel audit {self.folder}")
+        console().print(f"Artifacts are in {project.store_folder}. Next: gemel evaluate {self.folder}")
         return 0
 
 
