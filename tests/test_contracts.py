@@ -16,6 +16,8 @@ ROOT = Path(__file__).parents[1]
     [
         ("stages/ingest/clock.py", "from gemel.artifacts.held_out import HeldOutData", "held-out"),
         ("stages/split/groups.py", "from gemel.stages.ingest.clock import episode_clock", "Stages are independent"),
+        ("stages/evaluate/floor.py", "from gemel.stages.track.config import TrackConfig", "Stages are independent"),
+        ("stages/identify/suggest.py", "from gemel.artifacts.held_out import HeldOutData", "held-out"),
         ("services/formats/video.py", "from gemel.worlds.waving_arm import WavingArm", "Truth must not leak"),
         ("outputs/pictures/sheet.py", "from gemel.stages.ingest.clock import episode_clock", "Rooms are layered"),
         ("geometry/so3.py", "from gemel.store.address import short", "Rooms are layered"),

@@ -21,6 +21,7 @@ from gemel.artifacts.segmentation import Segmentation
 from gemel.artifacts.split import FitData, Split
 from gemel.artifacts.track import Tracks
 from gemel.artifacts.twin import Twin
+from gemel.errors import SourceError
 from gemel.running import OnProgress, Run
 from gemel.services.formats.mask_tracks import MaskReader
 from gemel.services.formats.robot_model import compile_stored_robot
@@ -39,6 +40,11 @@ def make_evidence(
 ) -> tuple[Evidence, tuple[Finding, ...]]:
     """Open the holdout for the twin, track it, and hold the twin against it."""
     capture, split, twin = run.get("ingest", Capture), run.get("split", Split), run.get("assemble", Twin)
+    if not twin.colliders and not any(twin.joints):
+        raise SourceError(
+            "The twin has neither objects nor joints that were logged, so nothing can be held against the holdout.",
+            remedy="segment and reconstruct an object, or give the robot's model in twin.toml, then `gemel run`",
+        )
     opening = open_holdout(
         run.store.ledger,
         key=key,

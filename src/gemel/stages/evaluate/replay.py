@@ -35,7 +35,8 @@ class JointPath:
 
     def at(self, times_s: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n joint"]:
         """Targets at any times; held before the first and after the last."""
-        return np.stack([np.interp(times_s, self.times_s, column) for column in self.targets.T], axis=-1)
+        columns = [np.interp(times_s, self.times_s, column) for column in self.targets.T]
+        return np.stack(columns, axis=-1) if columns else np.zeros((len(times_s), 0))
 
 
 @dataclass(frozen=True, eq=False)

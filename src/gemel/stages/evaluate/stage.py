@@ -20,7 +20,7 @@ from gemel.artifacts.belief import Belief
 from gemel.artifacts.blob import Blobs
 from gemel.artifacts.capture import Domain
 from gemel.artifacts.episode import Episode, Frames
-from gemel.artifacts.evidence import Curve, Evidence
+from gemel.artifacts.evidence import Claim, Curve, Evidence
 from gemel.artifacts.finding import Finding
 from gemel.artifacts.held_out import HeldOutData, Opening
 from gemel.artifacts.track import Tracks
@@ -106,15 +106,9 @@ def evaluate(
         results.append(compare(yardstick, episode, own, _paths(kind, episode, held_out, twin, robot), rng))
         on_progress((index + 1) / len(held_out.episodes))
     floor = _floor(repeats, tracks, frames, robot.measures, config)
-    domains = (*dict.fromkeys(record.domain for record in held_out.episodes), Domain.TWIN)
-    notes = notes_on(results, tracks, kind, floor, len(repeats))
+    beliefs = {POSTERIOR: twin.belief, PRIOR: prior, NOMINAL: nominal}
     evidence = Evidence(
-        claims=(
-            *ratio_claims(results, domains, config.confidence, rng),
-            *mean_claims(results, domains, config.confidence, rng),
-            *repeat_claims(floor, domains[:-1], config.confidence, rng),
-            *gap_claim([gap for r in results for gap in r.gaps], (Domain.TWIN,), config.confidence),
-        ),
+        claims=_claims(results, floor, held_out, config.confidence, rng),
         failures=(),
         holdout=opening.split,
         opening=opening.of_twin,
@@ -124,16 +118,30 @@ def evaluate(
         within_m=config.position_m,
         within_deg=config.rotation_deg,
         curves=(*(curve for result in results for curve in result.curves), *floor),
-        ranges=(
-            *ranges_of(twin.belief, POSTERIOR, twin.belief.names),
-            *ranges_of(prior, PRIOR, twin.belief.names),
-            *ranges_of(nominal, NOMINAL, twin.belief.names),
-        ),
+        ranges=tuple(r for name, belief in beliefs.items() for r in ranges_of(belief, name, twin.belief.names)),
         weights=_by_joint(robot.measures, held_out, "weights"),
         scales=_by_joint(robot.measures, held_out, "scales"),
-        notes=notes,
+        notes=notes_on(results, tracks, kind, floor, len(repeats)),
     )
     return evidence, EvaluateInfo(findings_of(results, opening))
+
+
+def _claims(
+    results: Sequence[Compared],
+    floor: Sequence[Curve],
+    held_out: HeldOutData,
+    confidence: float,
+    rng: np.random.Generator,
+) -> tuple[Claim, ...]:
+    """Ratios first: they are what an evaluation is for."""
+    real = tuple(dict.fromkeys(record.domain for record in held_out.episodes))
+    both = (*real, Domain.TWIN)
+    return (
+        *ratio_claims(results, both, confidence, rng),
+        *mean_claims(results, both, confidence, rng),
+        *repeat_claims(floor, real, confidence, rng),
+        *gap_claim([gap for result in results for gap in result.gaps], (Domain.TWIN,), confidence),
+    )
 
 
 def _physics(

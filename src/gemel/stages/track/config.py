@@ -19,7 +19,7 @@ class TrackConfig:
     episodes: tuple[str, ...] = ()
     """Follow objects in these episodes only; in all calibration and validation episodes unless given."""
     every: int = 1
-    """Look at every so many frames: 2 halves the time, and an object may move twice as far between two looks."""
+    """Look at every so many frames of the video: 2 halves the time, and objects move twice as far between looks."""
     has_moving_cameras: bool = False
     """Whether cameras on the robot are used although two or more stand still. They see the object from so near that
     errors of its shape outweigh what they add."""

@@ -1,0 +1,63 @@
+"""`gemel evaluate` from end to end on a robot without objects: openings, evidence, page and audit."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gemel.cli import main
+from gemel.outputs.report.evidence_json import SCHEMA_FILE
+from outputs.schema_check import problems
+
+_ARM = """<mujoco><compiler angle="radian"/><worldbody><body name="base"><body name="upper" pos="0 0 0.1">
+<joint name="shoulder" axis="0 0 1" range="-3 3" damping="0.5"/>
+<geom type="capsule" fromto="0 0 0 0.3 0 0" size="0.02"/>
+<body name="lower" pos="0.3 0 0"><joint name="elbow" axis="0 0 1" range="-3 3" damping="0.5"/>
+<geom type="capsule" fromto="0 0 0 0.2 0 0" size="0.02"/><body name="finger" pos="0.22 0 0">
+<joint name="gripper" type="slide" axis="0 1 0" range="0 0.04"/><geom type="box" size="0.01 0.01 0.01"/>
+</body></body></body></body></worldbody></mujoco>"""
+
+
+@pytest.fixture
+def arm_project(project: Path) -> Path:
+    """The waving arm with a model; its gripper is logged as a part of an unknown range, so only hinges are compared."""
+    (project / "arm.xml").write_text(_ARM)
+    settings = project / "twin.toml"
+    settings.write_text(settings.read_text() + '[robot]\nmodel = "arm.xml"\n[evaluate]\ndraws = 2\n')
+    return project
+
+
+def test_the_holdout_is_opened_once_counted_and_audited(arm_project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Again without change: nothing is opened. With other settings: refused, unless asked for, and then counted."""
+    folder = str(arm_project)
+    assert main(["evaluate", folder]) == 0
+    tree = json.loads((arm_project / "evidence.json").read_text())
+    assert problems(tree, json.loads(SCHEMA_FILE.read_text())) == []
+    assert (tree["holdout"]["opening"], tree["holdout"]["openings_of_holdout"]) == (1, 1)
+    errors = {(c["name"], c["drive"]): c["estimate"] for c in tree["claims"] if c["physics"] == "posterior"}
+    assert errors["joint_rmse", "logged"] < errors["joint_rmse", "actions"] < 0.1
+    assert set(tree["joint_error"]["weights"]) == {"shoulder.pos", "elbow.pos"}
+    first = (arm_project / "report.html").read_text()
+    assert "opening 1 of the holdout for this twin" in first
+    assert main(["evaluate", folder]) == 0
+    assert json.loads((arm_project / "evidence.json").read_text())["holdout"]["opening"] == 1
+
+    settings = arm_project / "twin.toml"
+    settings.write_text(settings.read_text().replace("draws = 2", "draws = 3"))
+    capsys.readouterr()
+    assert main(["evaluate", folder]) == 2
+    assert "already been opened for this twin" in capsys.readouterr().err
+    assert main(["evaluate", folder, "--again"]) == 0
+    assert "opening 2 of the holdout for this twin" in (arm_project / "report.html").read_text()
+    capsys.readouterr()
+    assert main(["audit", folder]) == 0
+    assert "holdout opened, 2:" in capsys.readouterr().out
+
+
+def test_a_twin_of_nothing_opens_nothing(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without objects and without a robot model the holdout stays closed."""
+    assert main(["evaluate", str(project)]) == 2
+    assert "nothing can be held against the holdout" in capsys.readouterr().err
+    assert main(["report", str(project)]) == 2
+    assert main(["audit", str(project)]) == 0
+    assert "holdout opened" not in capsys.readouterr().out
