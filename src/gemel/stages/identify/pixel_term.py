@@ -67,28 +67,31 @@ class PixelTerm:
     def around(
         self, z: Float[np.ndarray, " p"], root: Float[np.ndarray, "p p"], rng: np.random.Generator
     ) -> PixelSlopes:
-        """Loss, scores and curvature at z, felt over draws that are spread as `root` times a standard normal."""
+        """Loss, score and curvature at z, felt over draws that are spread as `root` times a standard normal."""
         at = torch.tensor(z, dtype=torch.float64, requires_grad=True)
         rollout = DifferentiableRollout(self.simulate, root, rng)
         poses = rollout(at)
-        terms = [self._term(frame, T) for frame, T in zip(self._frames, poses.detach().numpy(), strict=True)]
-        loss = torch.zeros((), dtype=torch.float64)
-        information = np.zeros((len(terms), 6, 6))
-        for k, (term, weight) in enumerate(terms):
+        loss, pull = 0.0, torch.zeros_like(poses)
+        information = np.zeros((len(self._frames), 6, 6))
+        for k, frame in enumerate(self._frames):  # one after the other: a drawing's graph is large
+            T = poses[k].detach().requires_grad_(True)
+            term, weight = self._term(frame, T.detach().numpy())
             if term is not None:
-                loss = loss + weight * term.cost(poses[k])
-                information[k] = weight * term.information
-        seen = np.flatnonzero([term is not None for term, _ in terms])
-        if len(seen) == 0:
-            return PixelSlopes(0.0, np.zeros(len(z)), np.zeros((len(z), len(z))), 0.0, 0.0, 0)
-        (pull,) = torch.autograd.grad(loss, poses, retain_graph=True)
+                cost = weight * term.cost(T)
+                (pull[k],) = torch.autograd.grad(cost, T)
+                loss, information[k] = loss + float(cost.detach()), weight * term.information
         (gradient,) = torch.autograd.grad(poses, at, pull)
-        curvature = _curvature(rollout, information)
-        asked = _about_origin(pull.numpy(), poses.detach().numpy())[seen]
-        squares = np.einsum("ki,ki->k", asked, np.linalg.solve(information[seen], asked[..., None])[..., 0])
-        level = float(np.sqrt(squares.mean() / 6.0))
-        roughness = float(np.sqrt(np.sum(information * rollout.roughness) / (6.0 * len(seen))))
-        return PixelSlopes(float(loss.detach()), -gradient.numpy(), curvature, level, roughness, len(seen))
+        images = int(np.count_nonzero(information.any(axis=(1, 2))))
+        asked = _about_origin(pull.numpy(), poses.detach().numpy())
+        squares = np.einsum("ki,kij,kj->k", asked, np.linalg.pinv(information, hermitian=True), asked)
+        return PixelSlopes(
+            loss=loss,
+            score=-gradient.numpy(),
+            curvature=_curvature(rollout, information),
+            level=float(np.sqrt(squares.sum() / (6.0 * max(images, 1)))),
+            roughness=float(np.sqrt(np.sum(information * rollout.roughness) / (6.0 * max(images, 1)))),
+            images=images,
+        )
 
     def _term(self, frame: SeenFrame, T_world_object: np.ndarray) -> tuple[Photometric | None, float]:
         """A frame's cost, and its weight: the less, the farther track and model may be off there."""
