@@ -1,4 +1,4 @@
-"""`gemel bench masks`: overlap of the segment stage's masks with the true ones, per recording and camera."""
+"""`gemel bench masks`: overlap of the segment stage's masks with the true ones, per recording, camera and object."""
 
 import tempfile
 from pathlib import Path
@@ -19,21 +19,25 @@ _VISIBLE_PX = 40
 def bench_masks(*, quick: bool, seed: int, data: Path | None = None) -> Result:
     """Median and 10th percentile of the overlap (intersection over union) of a recording or a folder of some."""
     rows: list[dict[str, object]] = []
-    overlaps: list[np.ndarray] = []
+    overlaps: dict[str, list[np.ndarray]] = {}
     flagged = 0
     for recording in _recordings(data):
         found, seconds = measure_masks(recording, every_n_steps=6 if quick else 1, seed=seed)
         for camera in dict.fromkeys(row["camera"] for row in found):
-            values = np.array([row["iou"] for row in found if row["camera"] == camera and row["is_used"]])
+            of = [row for row in found if row["camera"] == camera and row["is_used"]]
+            values = np.array([row["iou"] for row in of])
             rows.append({"recording": recording.name, "camera": camera, "frames": len(values), **_summary(values)})
-            overlaps.append(values)
+            overlaps.setdefault(found[0]["object"], []).append(values)
         flagged += sum(not row["is_used"] for row in found)
         rows.append({"recording": recording.name, "camera": "", "frames": len(found), "seconds": seconds})
-    every = np.concatenate(overlaps)
     medians = [float(row["iou_median"]) for row in rows if "iou_median" in row]  # type: ignore[arg-type]
+    of_object = {name: np.concatenate(values) for name, values in overlaps.items()}
+    rows += [{"recording": f"all of {n}", "camera": "", "frames": len(v), **_summary(v)} for n, v in of_object.items()]
+    every = np.concatenate(list(of_object.values()))
     figures = {
         "mask_iou": float(np.median(every)), "mask_iou_p10": float(np.quantile(every, 0.1)),
         "mask_iou_worst_camera": min(medians), "frames": float(len(every)), "frames_flagged": float(flagged),
+        **{f"mask_iou_{name}": _summary(values)["iou_median"] for name, values in of_object.items()},
     }  # fmt: skip
     return figures, rows
 
@@ -74,7 +78,8 @@ def compare(project: Path, address: str, recording: Path, truth_folder: Path | N
     store = Store.open(project / ".gemel")
     try:
         segmentation = store.get(address, Segmentation)
-        true = TrueMasks(read_truth(truth_folder or beside(recording)), recording / "meta" / "robot.xml")
+        sealed = read_truth(truth_folder or beside(recording))
+        true = TrueMasks(sealed, recording / "meta" / "robot.xml")
         rows = []
         for track in segmentation.tracks:
             masks = unpack_masks(store.get_bytes(track.masks))
@@ -83,9 +88,10 @@ def compare(project: Path, address: str, recording: Path, truth_folder: Path | N
                 if truth.sum() >= _VISIBLE_PX:
                     overlap = float((mask & truth).sum() / (mask | truth).sum())
                     is_used = bool(confidence >= segmentation.settings["min_confidence"])
-                    rows.append({"episode": track.episode, "camera": track.camera, "step": step, "iou": overlap,
-                                 "confidence": float(confidence), "is_used": is_used,
-                                 "area_bias": float(mask.sum() / truth.sum() - 1.0)})  # fmt: skip
+                    bias = float(mask.sum() / truth.sum() - 1.0)
+                    rows.append({"object": sealed.object_name, "episode": track.episode, "camera": track.camera,
+                                 "step": step, "iou": overlap, "confidence": float(confidence), "is_used": is_used,
+                                 "area_bias": bias})  # fmt: skip
         return rows
     finally:
         store.close()

@@ -3,8 +3,9 @@
 Two things follow from a mask that a person corrected. **Colours**: the object has those inside, and what the segmenter
 took for object but the person erased has those of a stranger, against which the object's colours then have to stand.
 **Place**: the mask is carried from frame to frame with the motion of the picture (dense inverse search, Kroeger and
-others 2016), and adds to the odds of each pixel that could be followed there and back. Where it could not, nothing is
-said, so an object that jumps is not held back. Both weights fall with the distance in time from the painted frame.
+others 2016), and adds to the odds of each pixel that could be followed there and back, or in a standing camera looks
+as before. Where neither holds, nothing is said, so an object that jumps is not held back. Both weights fall with the
+distance in time from the painted frame.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -107,7 +108,8 @@ def _walk(
         weight = paint.trust * _weight(placed[here].view.step - placed[paint.place].view.step, gap)
         if weight < _LEAST_WEIGHT:
             return
-        belief = carried(belief, placed[before].view.image, placed[here].view.image)
+        views = placed[before].view, placed[here].view
+        belief = carried(belief, views[0].image, views[1].image, is_fixed=views[1].is_fixed)
         yield here, _PLACE * weight * belief
         belief = np.tanh(0.5 * smoothed_odds(odds[here] + _PLACE * belief, placed[here].view.image))
 
@@ -116,8 +118,13 @@ def _sign(mask: Bool[np.ndarray, "h w"]) -> Float[np.ndarray, "h w"]:
     return np.where(mask, 1.0, -1.0)
 
 
-def carried(field: Float[np.ndarray, "h w"], before: np.ndarray, here: np.ndarray) -> Float[np.ndarray, "h w"]:
-    """A field over one image as it lies over the next; 0 where the picture could not be followed."""
+def carried(
+    field: Float[np.ndarray, "h w"], before: np.ndarray, here: np.ndarray, *, is_fixed: bool
+) -> Float[np.ndarray, "h w"]:
+    """A field over one image as it lies over the next; 0 where the picture could not be followed.
+
+    In a standing camera (`is_fixed`) a pixel that looks as it did shows what it did.
+    """
     import cv2
 
     grey = [cv2.cvtColor(np.ascontiguousarray(image), cv2.COLOR_RGB2GRAY) for image in (before, here)]
@@ -128,10 +135,22 @@ def carried(field: Float[np.ndarray, "h w"], before: np.ndarray, here: np.ndarra
     at = (x + back[..., 0], y + back[..., 1])
     is_inside = (at[0] >= 0) & (at[0] <= width - 1) & (at[1] >= 0) & (at[1] <= height - 1)
     came = np.linalg.norm(back + cv2.remap(forth, *at, cv2.INTER_LINEAR), axis=2)
-    moved = cv2.remap(before, *at, cv2.INTER_LINEAR).astype(np.float32)
-    off = np.abs(moved - here.astype(np.float32)).mean(axis=2)
-    trust = np.exp(-((came / _ROUND_TRIP_PX) ** 2) - (off / _RESIDUAL) ** 2) * is_inside
-    return np.asarray(trust * cv2.remap(field.astype(np.float32), *at, cv2.INTER_LINEAR), dtype=np.float64)
+    alike = _alike(cv2.remap(before, *at, cv2.INTER_LINEAR), here)
+    trust = np.exp(-((came / _ROUND_TRIP_PX) ** 2)) * alike * is_inside
+    moved = trust * cv2.remap(field.astype(np.float32), *at, cv2.INTER_LINEAR)
+    if is_fixed:
+        still = _alike(before, here)
+        moved = np.where(still > trust, still * field, moved)
+    return np.asarray(moved, dtype=np.float64)
+
+
+def _alike(one: np.ndarray, other: np.ndarray) -> Float[np.ndarray, "h w"]:
+    """How alike two images are around each pixel, 0 to 1."""
+    import cv2
+
+    difference = one.astype(np.float32) - other.astype(np.float32)
+    off = np.abs(cv2.GaussianBlur(difference, (0, 0), 0.7)).max(axis=2)
+    return np.exp(-((off / _RESIDUAL) ** 2)).astype(np.float64)
 
 
 def _looks_at(p: Placed, placed: list[Placed], looks: Looks, paints: list[Paint], gap: float) -> Looks:
