@@ -23,6 +23,10 @@ class IdentifyConfig:
     """Most steps of the ensemble Kalman update on the way from prior to posterior."""
     refinements: int = 4
     """Most rounds in which the emulator asks for simulations where the posterior lies."""
+    worth: float = 200.0
+    """Independent posterior draws that the true simulations at the end have to be worth."""
+    generations: int = 40
+    """Most generations of true simulations at the end."""
     draws: int = 2000
     """Samples of the posterior."""
     credible_level: float = 0.95

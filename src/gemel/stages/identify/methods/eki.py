@@ -23,6 +23,7 @@ from gemel.services.inference import (
 )
 from gemel.stages.identify.config import IdentifyConfig
 from gemel.stages.identify.methods.fit import Fit, Rollouts, counted_noise, log_likelihoods
+from gemel.stages.identify.methods.sharpen import sharpen
 from gemel.stages.identify.problem import Problem
 
 _DEVIATIONS = 5.0
@@ -50,9 +51,11 @@ def fit_eki(problem: Problem, prior: PriorMap, config: IdentifyConfig, rng: np.r
         error = sampler.ask(z, size)
         if round_number > 0 and error < _GOOD_ENOUGH:
             break
-    # What the emulator misses is noise too: variances grow by the square of its error, in units of the noise.
-    power = 1.0 / (1.0 + error**2)
-    draws = sampler.posterior(z, max(config.draws, 1024), power=power)[: config.draws]
+    z = sampler.posterior(z, 512, power=1.0 / (1.0 + error**2))
+    import os
+    model = NoiseModel(problem.noise) if os.environ.get("PLAIN") else sampler.model
+    population = sharpen(rollouts, model, z, config, rng, size=size)
+    draws = population.draws(config.draws, rng, power=population.power(40.0))
     best = sampler.best_residuals()
     return Fit(
         z=draws,
@@ -61,6 +64,7 @@ def fit_eki(problem: Problem, prior: PriorMap, config: IdentifyConfig, rng: np.r
         levels=sampler.model.levels(best),
         rollouts=rollouts.asked,
         diverged=rollouts.diverged,
+        notes=(f"{population.worth:.0f}",),
         emulation_error=error,
     )
 

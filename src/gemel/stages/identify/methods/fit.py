@@ -53,6 +53,13 @@ class Rollouts:
         self._lost += int(np.sum(~np.all(np.isfinite(predicted), axis=1)))
         return predicted
 
+    def log_likelihood(self, model: NoiseModel, predicted: Float[np.ndarray, "n m"]) -> Float[np.ndarray, " n"]:
+        """Of simulated predictions; minus infinity where one diverged."""
+        finite = np.all(np.isfinite(predicted), axis=1)
+        found = np.full(len(predicted), -np.inf)
+        found[finite] = log_likelihoods(model, self.problem.observed, predicted[finite])
+        return found
+
     @property
     def diverged(self) -> int:
         """How many simulations did not give numbers."""
