@@ -139,6 +139,7 @@ def make_posterior(run: Run, key: str, on_progress: OnProgress) -> tuple[Belief,
             blobs=run.store,
             rng=np.random.default_rng([run.project.settings.seed, 6, index]),
             validation=validation,
+            on_progress=lambda part, index=index: on_progress((index + part) / len(names)),
         )
         twin = replace(twin, belief=belief)
         findings += info.findings

@@ -28,9 +28,9 @@ _CONTACT_S = 0.01
 
 def nominal_scene(model: ObjectModel, *, threads: int = 0) -> Scene:
     """The scene of one object."""
-    compiled = _compiled(model)
+    compiled = nominal_model(model)
     rest = SE3(SO3.identity(), np.array([0.0, 0.0, model.rest_height]))
-    lead_s = {f"robot/{name}/lead": _KV / _KP for name in ("pusher_x", "pusher_y")}
+    lead_s = {f"robot/{name}/lead": _KV / _KP for name in ("tip_x", "tip_y")}
     return Scene(
         make=lambda count: SimulatorNative(compiled, count, threads=threads),
         object=model.name,
@@ -50,7 +50,8 @@ def _place(
     return np.concatenate([pose, commands], axis=1), qvel
 
 
-def _compiled(model: ObjectModel) -> Any:
+def nominal_model(model: ObjectModel) -> Any:
+    """The scene as a MuJoCo model."""
     import mujoco
 
     boxes = "".join(_box(f"box{i}", box) for i, box in enumerate(model.collision))
@@ -69,9 +70,9 @@ def _compiled(model: ObjectModel) -> Any:
     moments = " ".join(repr(float(inertia.I_BBcm_B[i, j])) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)))
     com = " ".join(repr(float(c)) for c in inertia.p_BoBcm_B)
     slides = "".join(
-        f'<joint name="pusher_{n}" type="slide" axis="{axis}"/>' for n, axis in (("x", "1 0 0"), ("y", "0 1 0"))
+        f'<joint name="tip_{n}" type="slide" axis="{axis}"/>' for n, axis in (("x", "1 0 0"), ("y", "0 1 0"))
     )
-    servos = "".join(f'<position joint="pusher_{n}" kp="{_KP}" kv="{_KV}"/>' for n in "xy")
+    servos = "".join(f'<position name="tip_{n}" joint="tip_{n}" kp="{_KP}" kv="{_KV}"/>' for n in "xy")
     return mujoco.MjModel.from_xml_string(
         f'<mujoco><compiler angle="radian"/><option timestep="{_STEP_S}" integrator="implicitfast" cone="elliptic" '
         f'impratio="10"/><worldbody><geom name="table" type="plane" size="2 2 0.1" contype="0" conaffinity="0"/>'

@@ -7,7 +7,6 @@ proposal is a mixture of Student kernels on draws of the weights so far, tempere
 likelihood may jump where a contact switches: no slope and no smoothness is asked of it.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -136,14 +135,12 @@ def sample_importance(
     size: int,
     worth: float,
     generations: int,
-    on_generation: Callable[[int], None] = lambda generation: None,
 ) -> Population:
     """Generations of `size` simulations, from a first proposal on, until the population is worth `worth` draws."""
     enough = _WORTH_PER_PARAMETER * population.z.shape[1]
-    for generation in range(generations):
+    for _ in range(generations):
         z = proposal.draw(size, rng)
         population.add(z, log_likelihood(z), proposal.log_density)
-        on_generation(generation + 1)
         if population.worth >= worth:
             break
         proposal = Proposal.around(population.draws(4 * _CENTRES, rng, power=population.power(enough)), rng)

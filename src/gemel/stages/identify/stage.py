@@ -21,6 +21,7 @@ from gemel.artifacts.twin import Twin
 from gemel.errors import ConfigError, choices_text
 from gemel.stages.identify.config import IdentifyConfig
 from gemel.stages.identify.identify import IdentifyInfo, identify_problem
+from gemel.stages.identify.problem import OnProgress
 from gemel.stages.identify.ranges import RangeCheck, residual_ranges
 from gemel.stages.identify.segments import Segment, find_segments
 from gemel.stages.identify.tracked_problem import TRACK_PARAMETERS, LoggedPath, TrackedProblem
@@ -47,6 +48,7 @@ def identify(
     rng: np.random.Generator,
     validation: frozenset[str] = frozenset(),
     threads: int = 0,
+    on_progress: OnProgress | None = None,
 ) -> tuple[Belief, StageInfo]:
     """The posterior over the parameters of `twin.belief`; tracks of `validation` episodes only check it."""
     prior = twin.belief
@@ -55,7 +57,7 @@ def identify(
     if problem is None:
         return prior, StageInfo((_nothing_moves(),), None, None)
     names = tuple(dict.fromkeys(segment.episode for segment in problem.segments))
-    posterior, info = identify_problem(problem, prior, config, rng=rng, episodes=names)
+    posterior, info = identify_problem(problem, prior, config, rng=rng, episodes=names, on_progress=on_progress)
     kept = [t for t in tracks if t.episode in validation]
     judge = twin_problem(twin, kept, episodes, config, blobs=blobs, threads=threads)
     posterior, check = residual_ranges(posterior, judge, info.levels, level=config.credible_level, rng=rng)

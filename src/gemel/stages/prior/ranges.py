@@ -6,7 +6,7 @@ import numpy as np
 
 from gemel.artifacts.belief import ValueSource
 from gemel.stages.prior.material_table import Draws
-from gemel.stages.prior.model import COM, Model
+from gemel.stages.prior.model import COM, Model, is_on_table
 from gemel.stages.prior.opinion import Opinion
 
 _DENSITIES = (50.0, 8000.0)
@@ -44,8 +44,21 @@ def flat_opinion(model: Model, count: int, rng: np.random.Generator) -> Opinion:
     for contact in model.contacts:
         draws[f"{contact}/friction"] = rng.uniform(*_FRICTION, count)
         draws[f"{contact}/restitution"] = rng.uniform(*_RESTITUTION, count)
+    spread = spread_opinion(model, count, rng)
+    draws |= spread.draws
     return Opinion(
         "flat", draws, dict.fromkeys(draws, ValueSource.RANDOMISED), said=dict.fromkeys(draws, "anything plausible")
+    )
+
+
+def spread_opinion(model: Model, count: int, rng: np.random.Generator) -> Opinion:
+    """How objects rest on the table: on their middle, all over their bottom, or anything between."""
+    names = [f"{contact}/torsional" for contact in model.contacts if is_on_table(contact)]
+    return Opinion(
+        "geometry",
+        {name: rng.uniform(*model.bounds(name), count) for name in names},
+        dict.fromkeys(names, ValueSource.RANDOMISED),
+        said=dict.fromkeys(names, "the weight may rest anywhere on the bottom"),
     )
 
 
