@@ -15,8 +15,8 @@ from gemel.services.tasks.box_union import Box
 from gemel.services.tasks.objects import ObjectModel
 from gemel.stages.identify.tracked_problem import Scene
 
-_SUPPORT_M = 0.05
-"""Distance of the points that the object rests on [m]."""
+_SUPPORT_M = 0.075
+"""About the distance of the points that the object rests on [m]."""
 _POINT_M = 0.002
 _PUSHER_RADIUS_M = 0.010
 _KP, _KV, _PUSHER_KG = 1e5, 2e3, 10.0
@@ -98,8 +98,8 @@ def _inertia(model: ObjectModel) -> Inertia:
 
 
 def _points(box: Box) -> list[tuple[float, float]]:
-    """Middles of the cells of an even grid over the bottom."""
-    counts = [max(1, round(box.size[axis] / _SUPPORT_M)) for axis in range(2)]
+    """Middles of the cells of an even grid over the bottom, two or more each way: on one line it would roll."""
+    counts = [max(2, round(box.size[axis] / _SUPPORT_M)) for axis in range(2)]
     xs, ys = (box.low[a] + (np.arange(n) + 0.5) * box.size[a] / n for a, n in enumerate(counts))
     return [(float(x), float(y)) for x in xs for y in ys]
 

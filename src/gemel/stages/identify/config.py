@@ -6,9 +6,8 @@ import numpy as np
 
 from gemel.errors import ConfigError, choices_text
 
-PUSH_WORTH = 0.15
-"""Seven pushes count as one independent number per component: what a nominal scene misses (uneven friction, how weight
-is spread over the bottom, play) is much the same in all of them. Chosen on push-t worlds of seeds 0-9 and 100-111."""
+PUSH_WORTH = 0.5
+"""Two pushes count as one independent number per component of the pose. Chosen on push-t worlds of seeds 0-15."""
 _FEW = 4
 """Up to so many parameters a few thousand true simulations say what the posterior is."""
 METHODS = ("eki", "svgd", "npe", "gauss_newton")

@@ -26,8 +26,8 @@ AEROGEL_KG_M3 = 2.0
 """About the lightest solid; nothing that casts a shadow is lighter."""
 TABLE = "table"
 _TORSIONAL_SHARE = 0.2
-"""A contact's largest torsional friction [m], over the object's longer side: under even pressure a square resists turning
-by its friction times the mean distance from the middle, 0.38 of the side, and friction is about one half."""
+"""A contact's largest torsional friction [m], over the object's longer side: under even pressure a square resists
+turning by its friction times the mean distance from the middle, 0.38 of the side, and friction is about one half."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,22 +44,16 @@ def flat_opinion(model: Model, count: int, rng: np.random.Generator) -> Opinion:
     for contact in model.contacts:
         draws[f"{contact}/friction"] = rng.uniform(*_FRICTION, count)
         draws[f"{contact}/restitution"] = rng.uniform(*_RESTITUTION, count)
-    spread = spread_opinion(model, count, rng)
-    draws |= spread.draws
+    draws |= spread_draws(model, count, rng)
     return Opinion(
         "flat", draws, dict.fromkeys(draws, ValueSource.RANDOMISED), said=dict.fromkeys(draws, "anything plausible")
     )
 
 
-def spread_opinion(model: Model, count: int, rng: np.random.Generator) -> Opinion:
-    """How objects rest on the table: on their middle, all over their bottom, or anything between."""
+def spread_draws(model: Model, count: int, rng: np.random.Generator) -> dict[str, Draws]:
+    """Torsional friction on the table: objects may rest on their middle, all over their bottom, or between."""
     names = [f"{contact}/torsional" for contact in model.contacts if is_on_table(contact)]
-    return Opinion(
-        "geometry",
-        {name: rng.uniform(*model.bounds(name), count) for name in names},
-        dict.fromkeys(names, ValueSource.RANDOMISED),
-        said=dict.fromkeys(names, "the weight may rest anywhere on the bottom"),
-    )
+    return {name: rng.uniform(*model.bounds(name), count) for name in names}
 
 
 def _in_hull(model: Model, name: str, count: int, rng: np.random.Generator) -> np.ndarray:

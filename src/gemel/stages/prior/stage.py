@@ -28,7 +28,7 @@ from gemel.stages.prior.measurements import measured_opinion
 from gemel.stages.prior.model import TABLE, Model
 from gemel.stages.prior.opinion import Opinion, combined
 from gemel.stages.prior.own_file import file_opinion
-from gemel.stages.prior.ranges import flat_opinion, spread_opinion, task_opinion
+from gemel.stages.prior.ranges import flat_opinion, task_opinion
 from gemel.stages.prior.solid import solid_of
 from gemel.stages.prior.vlm.ask import Asked, ask
 from gemel.stages.prior.vlm.client import Chat
@@ -102,7 +102,7 @@ def _weak(
     labelled, rest, findings = material_opinions(
         model, config, better, count, rng, is_uniform=config.kind == "geometry"
     )
-    return [labelled, task, rest, spread_opinion(model, count, rng)], findings
+    return [labelled, task, rest], findings
 
 
 def _spans(opinion: Opinion) -> dict[str, tuple[float, float]]:
