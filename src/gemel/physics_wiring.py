@@ -144,6 +144,7 @@ def make_posterior(run: Run, key: str, on_progress: OnProgress) -> tuple[Belief,
             rng=np.random.default_rng([run.project.settings.seed, 6, index]),
             validation=validation,
             footage=footage,
+            on_progress=lambda part, index=index: on_progress((index + part) / len(names)),
         )
         twin = replace(twin, belief=belief)
         findings += info.findings

@@ -15,8 +15,8 @@ from gemel.services.tasks.box_union import Box
 from gemel.services.tasks.objects import ObjectModel
 from gemel.stages.identify.tracked_problem import Scene
 
-_SUPPORT_M = 0.05
-"""Distance of the points that the object rests on [m]."""
+_SUPPORT_M = 0.075
+"""About the distance of the points that the object rests on [m]."""
 _POINT_M = 0.002
 _PUSHER_RADIUS_M = 0.010
 _KP, _KV, _PUSHER_KG = 1e5, 2e3, 10.0
@@ -30,7 +30,7 @@ def nominal_scene(model: ObjectModel, *, threads: int = 0) -> Scene:
     """The scene of one object."""
     compiled = nominal_model(model)
     rest = SE3(SO3.identity(), np.array([0.0, 0.0, model.rest_height]))
-    lead_s = {f"robot/{name}/lead": _KV / _KP for name in ("pusher_x", "pusher_y")}
+    lead_s = {f"robot/{name}/lead": _KV / _KP for name in ("tip_x", "tip_y")}
     return Scene(
         make=lambda count: SimulatorNative(compiled, count, threads=threads),
         object=model.name,
@@ -70,9 +70,9 @@ def nominal_model(model: ObjectModel) -> Any:
     moments = " ".join(repr(float(inertia.I_BBcm_B[i, j])) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)))
     com = " ".join(repr(float(c)) for c in inertia.p_BoBcm_B)
     slides = "".join(
-        f'<joint name="pusher_{n}" type="slide" axis="{axis}"/>' for n, axis in (("x", "1 0 0"), ("y", "0 1 0"))
+        f'<joint name="tip_{n}" type="slide" axis="{axis}"/>' for n, axis in (("x", "1 0 0"), ("y", "0 1 0"))
     )
-    servos = "".join(f'<position joint="pusher_{n}" kp="{_KP}" kv="{_KV}"/>' for n in "xy")
+    servos = "".join(f'<position name="tip_{n}" joint="tip_{n}" kp="{_KP}" kv="{_KV}"/>' for n in "xy")
     return mujoco.MjModel.from_xml_string(
         f'<mujoco><compiler angle="radian"/><option timestep="{_STEP_S}" integrator="implicitfast" cone="elliptic" '
         f'impratio="10"/><worldbody><geom name="table" type="plane" size="2 2 0.1" contype="0" conaffinity="0"/>'
@@ -98,8 +98,8 @@ def _inertia(model: ObjectModel) -> Inertia:
 
 
 def _points(box: Box) -> list[tuple[float, float]]:
-    """Middles of the cells of an even grid over the bottom."""
-    counts = [max(1, round(box.size[axis] / _SUPPORT_M)) for axis in range(2)]
+    """Middles of the cells of an even grid over the bottom, two or more each way: on one line it would roll."""
+    counts = [max(2, round(box.size[axis] / _SUPPORT_M)) for axis in range(2)]
     xs, ys = (box.low[a] + (np.arange(n) + 0.5) * box.size[a] / n for a, n in enumerate(counts))
     return [(float(x), float(y)) for x in xs for y in ys]
 

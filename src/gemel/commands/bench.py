@@ -50,6 +50,8 @@ class Bench:
     """Trials of each world (track)."""
     variants: str | None = None
     """`all` with every comparison, or `full` for the default method alone (reconstruct)."""
+    parts: str | None = None
+    """Parts to run, such as worlds,sbc (identify)."""
     workers: int | None = None
     """Captures or worlds side by side (calibrate, identify, identify-pixels, reconstruct, track)."""
 
@@ -93,7 +95,7 @@ class Bench:
 
         names = (
             "data", "fit", "test", "shapes", "withhold_every", "backend", "gaussians", "size", "seeds", "episodes",
-            "variants", "workers",
+            "variants", "parts", "workers",
         )  # fmt: skip
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         unknown = [name for name in given if name not in inspect.signature(benchmark).parameters]

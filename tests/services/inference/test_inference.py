@@ -136,6 +136,41 @@ def test_blocks_temper_the_likelihood() -> None:
     assert ratio(1) > 1.0
 
 
+def _blocks(count: int, frames: int, worth: float, freedom: float) -> NoiseModel:
+    rows = count * frames
+    block = np.repeat(np.arange(count), frames)
+    return NoiseModel(NoiseLayout(
+        np.zeros(rows, int), np.ones(rows), block, np.tile(np.arange(frames) * 0.1, count), ("x",), block=block,
+        block_worth=worth, block_freedom=freedom,
+    ))  # fmt: skip
+
+
+def test_blocks_of_many_degrees_of_freedom_are_plain_noise() -> None:
+    """Without heavy tails, and when every frame counts, blocks are independent residuals of one unknown level."""
+    rng = np.random.default_rng(9)
+    residuals = rng.standard_normal((5, 30)) * [[0.5], [1.0], [2.0], [3.0], [1.3]]
+    plain = NoiseModel(NoiseLayout.white(np.ones(30)))
+    expected = plain.log_likelihood(plain.squares(residuals))
+    model = _blocks(6, 5, worth=5.0, freedom=1e7)
+    found = model.log_likelihood(model.squares(residuals))
+    np.testing.assert_allclose(found - found[0], expected - expected[0], atol=0.02)
+
+
+def test_a_wild_block_loses_its_say() -> None:
+    """A push that went quite another way does not overrule eleven that agree; without heavy tails it does."""
+    right, wrong = np.full(60, 0.3), np.full(60, 1.0)
+    right[:5], wrong[:5] = 30.0, 22.0  # the first push, of twelve, speaks for the wrong answer
+
+    def gain(freedom: float) -> float:
+        model = _blocks(12, 5, worth=1.0, freedom=freedom)
+        found = model.log_likelihood(model.squares(np.stack([right, wrong])))
+        return float(found[0] - found[1])
+
+    assert gain(4.0) > 2.0
+    assert gain(1e7) < 0.0
+    assert _blocks(12, 5, worth=1.0, freedom=4.0).levels(right)[0].level < 3.0
+
+
 def test_downweighting_touches_outliers_alone() -> None:
     """One wild residual gets a larger scale; the rest keep theirs."""
     residuals = np.random.default_rng(6).standard_normal(100)

@@ -128,6 +128,18 @@ def test_misfit_is_named() -> None:
     assert "No parameter explains" in info.diagnosis.misfit
 
 
+def test_progress_grows_with_simulations() -> None:
+    """Many small steps, none backwards, none beyond the end."""
+    problem, told = Line(), list[float]()
+    identify_problem(
+        problem, flat_belief(problem.parameters), IdentifyConfig(), rng=np.random.default_rng(8),
+        on_progress=told.append,
+    )  # fmt: skip
+    assert len(told) > 5
+    assert told == sorted(told)
+    assert 0.0 < told[0] < told[-1] <= 1.0
+
+
 def test_unknown_names_list_the_closest() -> None:
     """A prior about something else says what was meant."""
     problem = Line()

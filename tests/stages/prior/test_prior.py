@@ -220,6 +220,15 @@ def test_flat_takes_the_tasks_ranges_as_bounds() -> None:
     assert info.origins["object/t_block/com_y"] == "flat"
 
 
+@pytest.mark.parametrize("kind", ["materials", "geometry", "flat"])
+def test_how_weight_is_spread_is_open(kind: str) -> None:
+    """Turning on the table may be free or as hard as an even bottom makes it; tools touch at a point."""
+    belief, _ = _prior("t_block", kind=kind, task_ranges=RANGES)
+    column = _column(belief, "contact/t_block-table/torsional")
+    assert np.quantile(column, [0.0, 0.5, 1.0]) == pytest.approx([0.0, 0.02, 0.04], abs=0.002)  # of 20 x 20 cm
+    assert "contact/t_block-pusher/torsional" not in belief.names
+
+
 def test_an_open_mesh_and_an_unknown_scale_are_said() -> None:
     """A mesh with a hole counts as its convex hull; without a scale, mass does not follow from volume."""
     vertices, faces = box_mesh((0.1, 0.1, 0.1))

@@ -4,6 +4,7 @@ Owns maths on arrays. Does not own what is simulated or how data become residual
 """
 
 from gemel.services.inference.emulator import Ball, Emulator
+from gemel.services.inference.importance import Population, Proposal, sample_importance
 from gemel.services.inference.kalman import kalman_step, tempering_step
 from gemel.services.inference.noise import NoiseLayout, NoiseLevel, NoiseModel
 from gemel.services.inference.prior_map import PriorMap, flat_belief
@@ -15,9 +16,12 @@ __all__ = [
     "NoiseLayout",
     "NoiseLevel",
     "NoiseModel",
+    "Population",
     "PriorMap",
+    "Proposal",
     "flat_belief",
     "kalman_step",
+    "sample_importance",
     "tempered_draws",
     "tempering_step",
 ]

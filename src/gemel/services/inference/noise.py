@@ -7,8 +7,7 @@ Student t; part and length are summed over a grid. So five hundred samples of a 
 hundred, and a model that cannot follow the data gets a wide posterior, not a narrow wrong one.
 
 Where a model is known to lack something (a table whose friction differs from place to place), no stationary correlation
-describes what it misses. The layout then names blocks, and the likelihood is tempered: a group's mean square counts as
-often as there are blocks (a power likelihood, as in Holmes and Walker 2017), not as often as there are frames.
+describes what it misses. The layout then names blocks, and `block_noise.py` says how likely they are.
 """
 
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from gemel.errors import ConfigError
+from gemel.services.inference.block_noise import BlockNoise
 
 _PARTS = (0.5, 0.9, 0.98)
 _LENGTHS = (2.0, 8.0, 32.0)
@@ -41,9 +41,11 @@ class NoiseLayout:
     """Of the groups, for people."""
     block: Int[np.ndarray, " m"] | None = None
     """Residuals of one block (a push, an episode) may all be wrong together, in ways that no correlation in time
-    describes. With blocks, a group counts as one independent residual per block, whatever the rate of the data."""
+    describes. With blocks, a group counts as few independent residuals per block, whatever the rate of the data."""
     block_worth: float = 1.0
     """How many independent residuals a group counts as in each block."""
+    block_freedom: float = 4.0
+    """Degrees of freedom of Student's distribution over blocks."""
     level_dof: float = 2.0
     """How many residuals the belief that `scale` is right is worth."""
 
@@ -63,6 +65,11 @@ class NoiseLayout:
         count = len(scale)
         zero = np.zeros(count, dtype=np.int64)
         return NoiseLayout(zero, scale, np.arange(count), np.zeros(count), (name,))
+
+    def with_error(self, error: Float[np.ndarray, " m"], levels: "tuple[NoiseLevel, ...]") -> "NoiseLayout":
+        """The layout for predictions that are themselves off by so much (root mean square), at known noise levels."""
+        level = np.array([found.level for found in levels])[self.group]
+        return replace(self, scale=np.sqrt(self.scale**2 + (error / level) ** 2))
 
     def downweighted(self, residuals: Float[np.ndarray, " m"]) -> "NoiseLayout":
         """The layout with larger scales for outliers of the best fit, so that each counts as Huber's loss would."""
@@ -105,13 +112,19 @@ class NoiseModel:
         self.layout = layout
         self.groups = [np.flatnonzero(layout.group == g) for g in range(len(layout.names))]
         self._grids = [self._grid(entries) for entries in self.groups]
-        self._counts = [self._count(entries) for entries in self.groups]
+        self._blocks = [self._block_noise(entries) for entries in self.groups] if layout.block is not None else None
         self._log_determinants = [
             [self._log_determinant(g, cell) for cell in range(len(grid))] for g, grid in enumerate(self._grids)
         ]
 
     def grams(self, columns: Float[np.ndarray, "m k"]) -> list[list[Float[np.ndarray, "k k"]]]:
-        """Whitened inner products of columns (residuals and directions of change), per group and correlation."""
+        """Whitened inner products of columns (residuals and directions of change), per group and correlation.
+
+        Per group and block where the layout has blocks, each over its number of residuals; likewise in `squares`.
+        """
+        if self._blocks is not None:
+            scaled = columns / self.layout.scale[:, None]
+            return [[scaled[at].T @ scaled[at] / len(at) for at in of_group] for of_group in self._block_entries]
         return [
             [white.T @ white for white in (self._whiten(g, c, columns) for c in range(len(self._grids[g])))]
             for g in range(len(self.groups))
@@ -119,10 +132,18 @@ class NoiseModel:
 
     def log_likelihood(self, squares: list[list[Float[np.ndarray, " n"]]]) -> Float[np.ndarray, " n"]:
         """Log likelihood of n sets of residuals from their whitened sums of squares, per group and correlation."""
+        if self._blocks is not None:
+            parts = (
+                noise.log_likelihood(np.stack(of_group)) for noise, of_group in zip(self._blocks, squares, strict=True)
+            )
+            return sum(parts, np.zeros(1))
         return sum((self._cells(g, of_group)[0] for g, of_group in enumerate(squares)), np.zeros(1))
 
     def squares(self, residuals: Float[np.ndarray, "n m"]) -> list[list[Float[np.ndarray, " n"]]]:
         """Whitened sums of squares of n sets of residuals."""
+        if self._blocks is not None:
+            scaled = (residuals / self.layout.scale) ** 2
+            return [[scaled[:, at].mean(axis=1) for at in of_group] for of_group in self._block_entries]
         return [
             [np.sum(self._whiten(g, c, residuals.T) ** 2, axis=0) for c in range(len(self._grids[g]))]
             for g in range(len(self.groups))
@@ -132,20 +153,22 @@ class NoiseModel:
         """What one set of residuals, of a good fit, says about the noise."""
         found = []
         for g, of_group in enumerate(self.squares(residuals[None])):
+            if self._blocks is not None:
+                level, worth = self._blocks[g].level(np.concatenate(of_group))
+                count = len(self.groups[g])
+                found.append(NoiseLevel(self.layout.names[g], level, 1.0 - worth / count, 1.0, count, worth))
+                continue
             weights = self._cells(g, of_group)[1][:, 0]
             count, dof = len(self.groups[g]), self.layout.level_dof
-            is_blocked = self._counts[g] < count
             variances = np.array([(dof + s[0]) / (dof + count) for s in of_group])
             grid = self._grids[g]
             found.append(NoiseLevel(
                 name=self.layout.names[g],
                 level=float(np.sqrt(weights @ variances)),
-                part=1.0 - self._counts[g] / count if is_blocked else float(weights @ [c.part for c in grid]),
+                part=float(weights @ [c.part for c in grid]),
                 length_s=float(weights @ [c.length_s for c in grid]),
                 count=count,
-                effective_count=min(
-                    self._counts[g], float(weights @ [self._worth(g, c) for c in range(len(grid))])
-                ),
+                effective_count=float(weights @ [self._worth(g, c) for c in range(len(grid))]),
             ))  # fmt: skip
         return tuple(found)
 
@@ -164,22 +187,28 @@ class NoiseModel:
 
     def _cells(self, group: int, squares: list[Float[np.ndarray, " n"]]) -> tuple[np.ndarray, np.ndarray]:
         """Log likelihood summed over correlations, and each correlation's share of it."""
-        dof, count = self.layout.level_dof, self._counts[group]
-        part = count / max(len(self.groups[group]), 1)
+        dof, count = self.layout.level_dof, len(self.groups[group])
         stacked = np.stack([
-            prior - 0.5 * self._log_determinants[group][cell] - 0.5 * (dof + count) * np.log(dof + part * s)
+            prior - 0.5 * self._log_determinants[group][cell] - 0.5 * (dof + count) * np.log(dof + s)
             for cell, (prior, s) in enumerate(zip(self._log_prior(group), squares, strict=True))
         ])  # fmt: skip
         top = stacked.max(axis=0)
         shares = np.exp(stacked - top)
         return top + np.log(shares.sum(axis=0)), shares / shares.sum(axis=0)
 
-    def _count(self, entries: Int[np.ndarray, " e"]) -> float:
-        """How many independent residuals a group counts as."""
+    @cached_property
+    def _block_entries(self) -> list[list[Int[np.ndarray, " e"]]]:
+        """Residuals of each group's blocks."""
         block = self.layout.block
-        if block is None:
-            return float(len(entries))
-        return float(min(len(entries), max(1.0, self.layout.block_worth * len(np.unique(block[entries])))))
+        assert block is not None
+        return [[entries[block[entries] == b] for b in np.unique(block[entries])] for entries in self.groups]
+
+    def _block_noise(self, entries: Int[np.ndarray, " e"]) -> BlockNoise:
+        block = self.layout.block
+        assert block is not None
+        _, sizes = np.unique(block[entries], return_counts=True)
+        counts = np.minimum(sizes.astype(float), self.layout.block_worth)
+        return BlockNoise(counts, self.layout.block_freedom, self.layout.level_dof)
 
     def _grid(self, entries: Int[np.ndarray, " e"]) -> tuple[Correlation, ...]:
         """White noise, and slow noise of several parts and lengths where series are long enough to tell."""

@@ -8,7 +8,7 @@ cheap here (an emulator), so draws are many and the result needs no weights.
 from collections.abc import Callable
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from gemel.errors import ConfigError
 from gemel.services.inference.kalman import tempering_step
@@ -40,7 +40,7 @@ def tempered_draws(
         step = max(tempering_step(misfits, 1.0 - reached), min(_SMALLEST_STEP, 1.0 - reached))
         reached = 1.0 if 1.0 - reached - step < 1e-9 else reached + step
         weights = np.exp(-step * (misfits - misfits.min()))
-        chosen = _systematic(weights / weights.sum(), rng)
+        chosen = systematic(weights / weights.sum(), rng, len(z))
         z, end, begin = z[chosen], end[chosen], begin[chosen]
         root = _root(z)
         for _ in range(moves if reached < 1.0 else 4 * moves):
@@ -65,7 +65,7 @@ def _root(z: Float[np.ndarray, "n p"]) -> Float[np.ndarray, "p p"]:
         ) from None
 
 
-def _systematic(weights: Float[np.ndarray, " n"], rng: np.random.Generator) -> np.ndarray:
+def systematic(weights: Float[np.ndarray, " n"], rng: np.random.Generator, count: int) -> Int[np.ndarray, " count"]:
     """Indices of a resampled set: each as often as its weight says, up to one."""
-    places = (rng.uniform() + np.arange(len(weights))) / len(weights)
+    places = (rng.uniform() + np.arange(count)) / count
     return np.minimum(np.searchsorted(np.cumsum(weights), places), len(weights) - 1)

@@ -3,11 +3,14 @@
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from gemel.errors import ConfigError, choices_text
 
-PUSH_WORTH = 0.15
-"""Seven pushes count as one independent number per component: what a nominal scene misses (uneven friction, how weight
-is spread over the bottom, play) is much the same in all of them. Chosen on push-t worlds of seeds 0-9 and 100-111."""
+PUSH_WORTH = 0.5
+"""Two pushes count as one independent number per component of the pose. Chosen on push-t worlds of seeds 0-15."""
+_FEW = 4
+"""Up to so many parameters a few thousand true simulations say what the posterior is."""
 METHODS = ("eki", "svgd", "npe", "gauss_newton")
 DERIVATIVES = ("differences", "mjx")
 
@@ -25,6 +28,10 @@ class IdentifyConfig:
     """Most steps of the ensemble Kalman update on the way from prior to posterior."""
     refinements: int = 4
     """Most rounds in which the emulator asks for simulations where the posterior lies."""
+    worth: float = 200.0
+    """Independent posterior draws that the true simulations at the end have to be worth."""
+    generations: int = 40
+    """Most rounds of true simulations at the end, where parameters are few; 0 leaves the emulator's draws."""
     draws: int = 2000
     """Samples of the posterior."""
     credible_level: float = 0.95
@@ -48,6 +55,19 @@ class IdentifyConfig:
     """Slopes for `gauss_newton`: finite differences of rollouts, or MuJoCo's own derivatives in MJX, for problems that
     offer them (robot parameters without contact; extra `mjx`)."""
 
+    def ensemble_size(self, parameters: int) -> int:
+        """Simulations per round."""
+        return self.ensemble or int(np.clip(24 * parameters, 48, 160))
+
+    def is_sharpened(self, parameters: int) -> bool:
+        """Whether the last draws are true simulations and not the emulator's."""
+        return parameters <= _FEW and self.generations > 0
+
+    def most_rollouts(self, parameters: int) -> int:
+        """How many simulations the default method makes at most."""
+        rounds = self.kalman_steps + self.refinements + (self.generations if self.is_sharpened(parameters) else 0)
+        return self.ensemble_size(parameters) * rounds
+
     def __post_init__(self) -> None:
         if self.method not in METHODS:
             raise ConfigError(f"Method {choices_text(self.method, METHODS)}", remedy="use one of the choices")
@@ -68,8 +88,10 @@ class IdentifyConfig:
             )
         if self.pixel_frames < 1:
             raise ConfigError(f"pixel_frames is {self.pixel_frames}.", remedy="give 1 or more")
-        if self.draws < 100 or self.kalman_steps < 1 or self.refinements < 0 or self.ensemble < 0:
+        least = min(self.refinements, self.ensemble, self.generations)
+        if self.draws < 100 or self.kalman_steps < 1 or least < 0 or self.worth < 1.0:
             raise ConfigError(
-                "identify needs draws >= 100, kalman_steps >= 1, refinements >= 0 and ensemble >= 0.",
+                "identify needs draws >= 100, kalman_steps >= 1, worth >= 1, and refinements, ensemble and generations "
+                ">= 0.",
                 remedy="leave these settings out to get the defaults",
             )

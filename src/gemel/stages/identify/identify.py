@@ -14,7 +14,7 @@ from gemel.services.inference import NoiseLevel, NoiseModel, PriorMap
 from gemel.stages.identify.config import IdentifyConfig
 from gemel.stages.identify.diagnose import Diagnosis, diagnose
 from gemel.stages.identify.methods.fit import Fit
-from gemel.stages.identify.problem import Problem, check_prior
+from gemel.stages.identify.problem import CountedProblem, OnProgress, Problem, check_prior
 
 _SILENT = 0.02
 """Predictions that change by less than this part of the expected noise over the whole prior carry no information."""
@@ -38,10 +38,18 @@ class IdentifyInfo:
 
 
 def identify_problem(
-    problem: Problem, prior: Belief, config: IdentifyConfig, *, rng: np.random.Generator, episodes: tuple[str, ...] = ()
+    problem: Problem,
+    prior: Belief,
+    config: IdentifyConfig,
+    *,
+    rng: np.random.Generator,
+    episodes: tuple[str, ...] = (),
+    on_progress: OnProgress | None = None,
 ) -> tuple[Belief, IdentifyInfo]:
     """The posterior over the problem's parameters; `episodes` are those that its data comes from."""
     check_prior(problem, prior)
+    if on_progress is not None:
+        problem = CountedProblem(problem, config.most_rollouts(len(problem.parameters)), on_progress)
     to_normal = PriorMap.of(prior)
     silent = _silent(problem, to_normal, rng)
     if silent is not None:

@@ -15,7 +15,8 @@ To fit something of your own, write a class with these members and hand it to `i
 Poses are compared in a chart: `observed` is zero and `predict` returns `pose_residuals(predicted, tracked)`.
 """
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -24,6 +25,9 @@ from gemel.artifacts.belief import Belief, Parameter
 from gemel.errors import ConfigError, choices_text
 from gemel.geometry import SE3
 from gemel.services.inference import NoiseLayout
+
+OnProgress = Callable[[float], None]
+"""Told the part of the work that is done, 0 to 1."""
 
 
 @runtime_checkable
@@ -57,6 +61,25 @@ class Differentiable(Protocol):
     def slopes(self, draw: Float[np.ndarray, " p"]) -> Float[np.ndarray, "m p"]:
         """How predictions change with each parameter, at one draw."""
         ...
+
+
+class CountedProblem:
+    """A problem that tells how far its fit has come, by the simulations that it was asked for."""
+
+    def __init__(self, problem: Problem, most: int, on_progress: OnProgress) -> None:
+        self._problem, self._most, self._on_progress, self._asked = problem, most, on_progress, 0
+        self.parameters, self.observed, self.noise = problem.parameters, problem.observed, problem.noise
+
+    def __getattr__(self, name: str) -> Any:
+        """What else the problem has, such as derivatives of its own."""
+        return getattr(self._problem, name)
+
+    def predict(self, draws: Float[np.ndarray, "n p"]) -> Float[np.ndarray, "n m"]:
+        """Pass on and count; a fit that needs fewer simulations than the most jumps to its end."""
+        predicted = self._problem.predict(draws)
+        self._asked += len(draws)
+        self._on_progress(min(1.0, self._asked / self._most))
+        return predicted
 
 
 def pose_residuals(predicted: SE3, tracked: SE3) -> Float[np.ndarray, "*batch 6"]:

@@ -23,6 +23,7 @@ from gemel.errors import ConfigError, choices_text
 from gemel.stages.identify.config import IdentifyConfig
 from gemel.stages.identify.footage import Footage, seen_frames
 from gemel.stages.identify.identify import IdentifyInfo, identify_problem
+from gemel.stages.identify.problem import OnProgress
 from gemel.stages.identify.ranges import RangeCheck, residual_ranges
 from gemel.stages.identify.segments import Segment, find_segments
 from gemel.stages.identify.tracked_problem import TRACK_PARAMETERS, LoggedPath, TrackedProblem
@@ -50,6 +51,7 @@ def identify(
     validation: frozenset[str] = frozenset(),
     threads: int = 0,
     footage: Footage | None = None,
+    on_progress: OnProgress | None = None,
 ) -> tuple[Belief, StageInfo]:
     """The posterior over the parameters of `twin.belief`; tracks of `validation` episodes only check it.
 
@@ -61,7 +63,7 @@ def identify(
     if problem is None:
         return prior, StageInfo((_nothing_moves(),), None, None)
     names = tuple(dict.fromkeys(segment.episode for segment in problem.segments))
-    posterior, info = identify_problem(problem, prior, config, rng=rng, episodes=names)
+    posterior, info = identify_problem(problem, prior, config, rng=rng, episodes=names, on_progress=on_progress)
     pixels: tuple[Finding, ...] = ()
     if config.is_pixel_refined and footage is not None and info.method != "none":
         posterior, pixels = _refined(twin, problem, posterior, config, footage, rng)

@@ -18,6 +18,7 @@ from gemel.stages.prior.material_table import (
 from gemel.stages.prior.matter import MatterDraws, draw_matter
 from gemel.stages.prior.model import AXES, COM, Model
 from gemel.stages.prior.opinion import Opinion
+from gemel.stages.prior.ranges import spread_draws
 
 Ranges = Mapping[str, tuple[float, float]]
 
@@ -50,6 +51,7 @@ def material_opinions(
         second = config.surfaces[surface].material if surface in config.surfaces else ""
         columns = labelled if first and second else rest
         columns.add_contact(contact, first or UNKNOWN, second or UNKNOWN, count, rng)
+    rest.add_spread(spread_draws(model, count, rng))
     words = ("geometry", "geometry") if is_uniform else ("materials", "unknown material")
     return labelled.opinion(words[0]), rest.opinion(words[1]), tuple(findings)
 
@@ -81,6 +83,11 @@ class _Columns:
         self._add(f"{contact}/friction", draw_friction(pair, count, rng), words, pair.source)
         cited = "; ".join(dict.fromkeys((a.sources[2], b.sources[2])))
         self._add(f"{contact}/restitution", draw_restitution(a, b, count, rng), words, cited)
+
+    def add_spread(self, draws: Mapping[str, Draws]) -> None:
+        """How the weight rests on the table, which no material tells."""
+        for name, column in draws.items():
+            self._add(name, column, "the weight may rest anywhere on the bottom", "")
 
     def opinion(self, origin: str) -> Opinion:
         """All of it."""

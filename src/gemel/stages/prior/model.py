@@ -1,7 +1,9 @@
 """Which parameters the model has: names, units, physical bounds and scales; and what physics forbids.
 
 `object/NAME/{mass,com_x,com_y,com_z}` for every object, `contact/OBJECT-SURFACE/{friction,restitution}` for every
-object and everything that it may touch. Sizes, `object/NAME/size_x` and so on, join when callipers were used.
+object and everything that it may touch, and `contact/OBJECT-table/torsional`: how the weight is spread over the bottom
+decides how hard an object is to turn, and without it a push takes that for a wrong centre of mass. Sizes,
+`object/NAME/size_x` and so on, join when callipers were used.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,6 +25,9 @@ OSMIUM_KG_M3 = 22_590.0
 AEROGEL_KG_M3 = 2.0
 """About the lightest solid; nothing that casts a shadow is lighter."""
 TABLE = "table"
+_TORSIONAL_SHARE = 0.2
+"""A contact's largest torsional friction [m], over the object's longer side: under even pressure a square resists
+turning by its friction times the mean distance from the middle, 0.38 of the side, and friction is about one half."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +42,8 @@ class Model:
     def names(self) -> tuple[str, ...]:
         """Parameters that every prior speaks of."""
         masses = [f"object/{name}/{what}" for name in self.solid_from_object for what in ("mass", *COM)]
-        return (*masses, *(f"{contact}/{what}" for contact in self.contacts for what in ("friction", "restitution")))
+        pairs = [f"{contact}/{what}" for contact in self.contacts for what in ("friction", "restitution")]
+        return (*masses, *pairs, *(f"{contact}/torsional" for contact in self.contacts if is_on_table(contact)))
 
     @property
     def contacts(self) -> dict[str, tuple[str, str]]:
@@ -63,6 +69,10 @@ class Model:
         """The solid of an object's parameter."""
         return self.solid_from_object[name.split("/")[1]]
 
+    def solid_of_contact(self, name: str) -> Solid:
+        """The solid of the object that a contact's parameter is about."""
+        return self.solid_from_object[self.contacts[name.rsplit("/", 1)[0]][0]]
+
     def bounds(self, name: str) -> tuple[float, float]:
         """What physics allows: masses between aerogel and osmium, centres of mass inside the bounding box."""
         what = name.rsplit("/", 1)[1]
@@ -70,6 +80,8 @@ class Model:
             return FRICTION_BOUNDS
         if what == "restitution":
             return RESTITUTION_BOUNDS
+        if what == "torsional":
+            return 0.0, _TORSIONAL_SHARE * float(np.max(self.solid_of_contact(name).extents[:2]))
         solid = self.solid(name)
         if what == "mass":
             # Three standard deviations of the mesh's own volume: a mass that even then is too dense is wrong.
@@ -85,7 +97,7 @@ class Model:
         """The parameter with its unit, bounds and scale; `range_si` narrows the bounds."""
         what = name.rsplit("/", 1)[1]
         low, high = range_si or self.bounds(name)
-        unit = "kg" if what == "mass" else "m" if what in (*COM, *SIZE) else "1"
+        unit = "kg" if what == "mass" else "m" if what in (*COM, *SIZE, "torsional") else "1"
         return Parameter(name, unit, low, high, "log" if what in ("mass", "friction") else "linear", source)
 
     def check_range(self, name: str, range_si: tuple[float, float], *, where: str) -> None:
@@ -121,3 +133,8 @@ class Model:
             f"convex hull in {100 * (1 - inside):.0f} % of cases; no distribution of mass can do that.",
             remedy="correct it: the frame's origin is the middle of the bounding box",
         )
+
+
+def is_on_table(contact: str) -> bool:
+    """Whether a contact, such as `contact/t_block-table`, is with the table."""
+    return contact.endswith(f"-{TABLE}")

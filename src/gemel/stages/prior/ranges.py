@@ -6,7 +6,7 @@ import numpy as np
 
 from gemel.artifacts.belief import ValueSource
 from gemel.stages.prior.material_table import Draws
-from gemel.stages.prior.model import COM, Model
+from gemel.stages.prior.model import COM, Model, is_on_table
 from gemel.stages.prior.opinion import Opinion
 
 _DENSITIES = (50.0, 8000.0)
@@ -44,9 +44,16 @@ def flat_opinion(model: Model, count: int, rng: np.random.Generator) -> Opinion:
     for contact in model.contacts:
         draws[f"{contact}/friction"] = rng.uniform(*_FRICTION, count)
         draws[f"{contact}/restitution"] = rng.uniform(*_RESTITUTION, count)
+    draws |= spread_draws(model, count, rng)
     return Opinion(
         "flat", draws, dict.fromkeys(draws, ValueSource.RANDOMISED), said=dict.fromkeys(draws, "anything plausible")
     )
+
+
+def spread_draws(model: Model, count: int, rng: np.random.Generator) -> dict[str, Draws]:
+    """Torsional friction on the table: objects may rest on their middle, all over their bottom, or between."""
+    names = [f"{contact}/torsional" for contact in model.contacts if is_on_table(contact)]
+    return {name: rng.uniform(*model.bounds(name), count) for name in names}
 
 
 def _in_hull(model: Model, name: str, count: int, rng: np.random.Generator) -> np.ndarray:

@@ -4,7 +4,9 @@
    of each step is what the best members leave unexplained, so nothing has to be assumed about it.
 2. An emulator is fitted to all rollouts near there, and the posterior is drawn from it under the likelihood with
    unknown noise. Its draws are simulated in turn and refine the emulator: Kalman steps alone would collapse, and would
-   be right for linear problems only.
+   be right for linear problems only. What the emulator misses at fresh rollouts counts as noise.
+3. Where parameters are few, true simulations take the place of the emulator (`sharpen.py`). With many parameters and
+   rough contact they would need thousands of rollouts, and the emulator's draws stand.
 """
 
 import numpy as np
@@ -23,6 +25,7 @@ from gemel.services.inference import (
 )
 from gemel.stages.identify.config import IdentifyConfig
 from gemel.stages.identify.methods.fit import Fit, Rollouts, counted_noise, log_likelihoods
+from gemel.stages.identify.methods.sharpen import sharpened_draws
 from gemel.stages.identify.problem import Problem
 
 _DEVIATIONS = 5.0
@@ -39,7 +42,7 @@ _SMOOTH = 0.1
 def fit_eki(problem: Problem, prior: PriorMap, config: IdentifyConfig, rng: np.random.Generator) -> Fit:
     """Posterior draws of a problem."""
     p = len(problem.parameters)
-    size = config.ensemble or int(np.clip(24 * p, 48, 160))
+    size = config.ensemble_size(p)
     rollouts = Rollouts(problem, prior)
     ensemble = _kalman(problem, rollouts, prior.draw(size, rng), config.kalman_steps, rng)
     sampler = _Sampler(problem, rollouts, rng)
@@ -50,9 +53,9 @@ def fit_eki(problem: Problem, prior: PriorMap, config: IdentifyConfig, rng: np.r
         error = sampler.ask(z, size)
         if round_number > 0 and error < _GOOD_ENOUGH:
             break
-    # What the emulator misses is noise too: variances grow by the square of its error, in units of the noise.
-    power = 1.0 / (1.0 + error**2)
-    draws = sampler.posterior(z, max(config.draws, 1024), power=power)[: config.draws]
+    draws, notes = sampler.posterior(z, max(config.draws, 1024))[: config.draws], ()
+    if config.is_sharpened(p):
+        draws, notes = sharpened_draws(rollouts, sampler.model, draws, config, rng, size=size)
     best = sampler.best_residuals()
     return Fit(
         z=draws,
@@ -61,6 +64,7 @@ def fit_eki(problem: Problem, prior: PriorMap, config: IdentifyConfig, rng: np.r
         levels=sampler.model.levels(best),
         rollouts=rollouts.asked,
         diverged=rollouts.diverged,
+        notes=notes,
         emulation_error=error,
     )
 
@@ -98,6 +102,8 @@ class _Sampler:
         self.model = NoiseModel(self._layout)
         self._emulator: Emulator | None = None
         self._smallest = _SMALLEST
+        self._error = np.zeros(len(problem.observed))
+        """What the emulator misses at fresh simulations, root mean square."""
 
     def widened(self, ensemble: Float[np.ndarray, "n p"]) -> Float[np.ndarray, "k p"]:
         """The ensemble and all rollouts that explain the data nearly as well as its best: none may be left outside."""
@@ -124,17 +130,21 @@ class _Sampler:
         )
 
     def ask(self, draws: Float[np.ndarray, "n p"], count: int) -> float:
-        """Simulate posterior draws, half of them pulled outwards; the emulator's error there, over the noise."""
+        """Simulate posterior draws, half of them pulled outwards; the emulator's error at the rest, over the noise."""
         assert self._emulator is not None
         chosen = draws[self._rng.choice(len(draws), size=count, replace=len(draws) < count)]
-        outwards = np.where(np.arange(count) % 2, 1.0, 2.0)[:, None]
+        is_outer = np.arange(count) % 2 == 1
         centre = draws.mean(axis=0)
         spread = self._smallest * self._rng.standard_normal(chosen.shape)
-        z, predicted = self._rollouts.run(centre + outwards * (chosen - centre) + spread)
-        if len(z) == 0:
+        asked = np.where(is_outer[:, None], centre + 2.0 * (chosen - centre) + spread, chosen)
+        predicted = self._rollouts.predict(asked)
+        finite = np.all(np.isfinite(predicted), axis=1)
+        self._rollouts.keep(asked[finite], predicted[finite])
+        fresh = finite & ~is_outer
+        if fresh.sum() < 4:
             return float("inf")
-        sd = counted_noise(self.model, self.best_residuals())
-        error = float(np.sqrt(np.mean(((self._emulator.predict(z) - predicted) / sd) ** 2)))
+        self._error = np.sqrt(np.mean((self._emulator.predict(asked[fresh]) - predicted[fresh]) ** 2, axis=0))
+        error = float(np.sqrt(np.mean((self._error / counted_noise(self.model, self.best_residuals())) ** 2)))
         if error < _SMOOTH:
             self._smallest *= 0.2
         return error
@@ -160,12 +170,16 @@ class _Sampler:
 
     def _reweigh(self) -> None:
         """Outliers of the best fit so far count less."""
+        if self._problem.noise.block is not None:
+            return  # wild blocks lose their say in the likelihood itself
         self._layout = self._problem.noise.downweighted(self.best_residuals())
         self.model = NoiseModel(self._layout)
 
     def _emulated(self, emulator: Emulator):  # type: ignore[no-untyped-def]
-        """The log likelihood under the emulator, minus infinity outside its ball."""
-        grams, model, ball = self.model.grams(self._columns(emulator)), self.model, emulator.ball
+        """The log likelihood under the emulator, whose own error is noise too; minus infinity outside its ball."""
+        levels = self.model.levels(self.best_residuals())
+        model, ball = NoiseModel(self._layout.with_error(self._error, levels)), emulator.ball
+        grams = model.grams(self._columns(emulator))
 
         def log_likelihood(z: np.ndarray) -> np.ndarray:
             a = np.concatenate([np.ones((len(z), 1)), emulator.amplitudes(z)], axis=1)

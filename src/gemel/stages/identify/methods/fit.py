@@ -38,13 +38,15 @@ class Rollouts:
 
     def run(self, z: Float[np.ndarray, "n p"]) -> tuple[Float[np.ndarray, "k p"], Float[np.ndarray, "k m"]]:
         """Simulate draws; those that diverged are left out."""
-        predicted = self.problem.predict(self.prior.to_parameters(z))
+        predicted = self.predict(z)
         finite = np.all(np.isfinite(predicted), axis=1)
-        self.asked += len(z)
-        self._lost += int(np.sum(~finite))
-        self.z.append(z[finite])
-        self.predicted.append(predicted[finite])
+        self.keep(z[finite], predicted[finite])
         return z[finite], predicted[finite]
+
+    def keep(self, z: Float[np.ndarray, "k p"], predicted: Float[np.ndarray, "k m"]) -> None:
+        """Remember simulations that ran."""
+        self.z.append(z)
+        self.predicted.append(predicted)
 
     def predict(self, z: Float[np.ndarray, "n p"]) -> Float[np.ndarray, "n m"]:
         """Simulate draws and keep all rows, NaN where a simulation diverged; nothing is remembered but the count."""
@@ -52,6 +54,13 @@ class Rollouts:
         predicted = self.problem.predict(self.prior.to_parameters(z))
         self._lost += int(np.sum(~np.all(np.isfinite(predicted), axis=1)))
         return predicted
+
+    def log_likelihood(self, model: NoiseModel, predicted: Float[np.ndarray, "n m"]) -> Float[np.ndarray, " n"]:
+        """Of simulated predictions; minus infinity where one diverged."""
+        finite = np.all(np.isfinite(predicted), axis=1)
+        found = np.full(len(predicted), -np.inf)
+        found[finite] = log_likelihoods(model, self.problem.observed, predicted[finite])
+        return found
 
     @property
     def diverged(self) -> int:
