@@ -144,7 +144,7 @@ def make_posterior(run: Run, key: str, on_progress: OnProgress) -> tuple[Belief,
             rng=np.random.default_rng([run.project.settings.seed, 6, index]),
             validation=validation,
             footage=footage,
-            on_progress=lambda part, index=index: on_progress((index + part) / len(names)),
+            on_progress=_share(on_progress, index, len(names)),
         )
         twin = replace(twin, belief=belief)
         findings += info.findings
@@ -169,6 +169,11 @@ def _footage(run: Run, capture: Capture, frames: Frames) -> LabFootage:
         has_moving_cameras=settings.has_moving_cameras,
     )
     return LabFootage(lab)
+
+
+def _share(on_progress: OnProgress, index: int, count: int) -> OnProgress:
+    """Progress of one of several equal parts of the work."""
+    return lambda part: on_progress((index + part) / count)
 
 
 def _task(run: Run) -> Task | None:
