@@ -1,11 +1,13 @@
 """Laws of Gaussians that live on faces: they move, stretch and tile with the mesh, and gradients are right."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch  # noqa: TID253
 
 from gemel.artifacts.splatmesh import SplatMesh
-from gemel.geometry import SE3, icosphere_mesh
+from gemel.geometry import SE3, SO3, icosphere_mesh
 from gemel.services.render.cpu import RendererCpu
 from gemel.services.render.reference import RendererReference
 from gemel.services.render.renderer import RenderRequest
@@ -184,3 +186,16 @@ def test_each_face_may_have_its_own_number() -> None:
     assert np.bincount(face_from_gaussian).tolist() == [4, 1, 9, 4]
     for face, number in enumerate(per_edge):
         assert np.allclose(barycentric[face_from_gaussian == face], barycentric_grid(int(number)))
+
+
+@pytest.mark.parametrize("columns", [2, 3])
+def test_files_and_drawings_place_gaussians_alike(columns: int) -> None:
+    """What is written to files has the means and covariances of what is drawn, turned in the plane or not."""
+    asset = replace(_asset(), in_plane_scale=_turned(_asset())[:, :columns])
+    binding = bind(asset.faces, per_edge=2, normal_scale_m=asset.normal_scale_m)
+    binding = replace(binding, barycentric=torch.tensor(asset.barycentric))
+    means, covariances = place_plainly(torch.tensor(asset.vertices), binding, torch.tensor(asset.in_plane_scale))
+    written = gaussians_of(asset)
+    axes = SO3(written.rotations.astype(np.float64)).as_matrix() * written.scales[:, None]
+    assert np.allclose(written.means, means.numpy(), atol=1e-6)
+    assert np.allclose(axes @ np.swapaxes(axes, 1, 2), covariances.numpy(), atol=1e-9)

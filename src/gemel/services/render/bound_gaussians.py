@@ -21,7 +21,9 @@ def gaussians_of(mesh: SplatMesh) -> Gaussians:
     e1, e2 = b - a, c - a
     means = a + mesh.barycentric[:, 1:2] * e1 + mesh.barycentric[:, 2:3] * e2
     u1 = mesh.in_plane_scale[:, :1] * (AXIS_1[0] * e1 + AXIS_1[1] * e2)
-    u2 = AXIS_2 * mesh.in_plane_scale[:, 1:] * e2
+    u2 = AXIS_2 * mesh.in_plane_scale[:, 1:2] * e2
+    if mesh.in_plane_scale.shape[1] == 3:
+        u1 = u1 + AXIS_2 * mesh.in_plane_scale[:, 2:] * e2
     covariances = u1[:, :, None] * u1[:, None, :] + u2[:, :, None] * u2[:, None, :]
     variances, axes = np.linalg.eigh(covariances + mesh.normal_scale_m**2 * np.eye(3))
     axes[:, :, 0] *= np.sign(np.linalg.det(axes))[:, None]
