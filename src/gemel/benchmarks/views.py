@@ -38,7 +38,7 @@ def bench_views(
     data: Path = DATA,
     withhold_every: int = 8,
     backend: str = "cpu",
-    gaussians: str = "8000",
+    gaussians: str = "4000",
     size: str = "200x150",
     on_part: OnPart = lambda figures, rows: None,
 ) -> tuple[Figures, Rows]:
