@@ -71,7 +71,8 @@ def object_config(gaussian_count: int) -> Any:
 
     fit = FitConfig(
         gaussian_count=gaussian_count, scale_step=0.02, place_step=0.04, vertex_step=0.05, vertex_sharing=0.03,
-        smoothing=1.0, turn_step=0.02, sh_count=4, light_step=0.0, weights=LossWeights(normal=0.002, laplacian=0.005, edge=0.005),
+        smoothing=1.0, turn_step=0.02, sh_count=4, light_step=0.0,
+        weights=LossWeights(normal=0.002, laplacian=0.005, edge=0.005),
     )  # fmt: skip
     return ObjectConfig(table_z=None, face_count=gaussian_count, unseen_coarseness=3.0, fit=fit)
 
