@@ -38,7 +38,7 @@ def bench_views(
     data: Path = DATA,
     withhold_every: int = 8,
     backend: str = "cpu",
-    gaussians: str = "8000",
+    gaussians: str = "4000",
     size: str = "200x150",
     on_part: OnPart = lambda figures, rows: None,
 ) -> tuple[Figures, Rows]:
@@ -54,16 +54,16 @@ def bench_views(
     counts = (1000,) if quick else _counts(gaussians)
     plateau = Plateau((10, 10), 2 * len(seen)) if quick else Plateau(COARSE_STEPS, MOST_STEPS, tell_window)
     rows: Rows = []
-    for fitted, renderer in _fits(seen, counts, backend, plateau, seed):
+    for count, fitted, renderer in _fits(seen, counts, backend, plateau, seed):
         psnr, ssim = score(fitted.gaussians, views.subset(withheld), renderer=renderer)
-        rows.append(_row(fitted, psnr, ssim))
+        rows.append(_row(fitted, count, psnr, ssim))
         on_part(_figures(rows, len(withheld)), rows)
     return _figures(rows, len(withheld)), rows
 
 
 def _fits(
     seen: Views, counts: tuple[int, ...], backend: str, plateau: Plateau, seed: int
-) -> Iterator[tuple[Fitted, Renderer]]:
+) -> Iterator[tuple[int, Fitted, Renderer]]:
     """All fits, the most wanted first: a run that is cut short has told most."""
     renderer = make_renderer(backend)
     device = "cuda" if renderer.name == "cuda" else "cpu"
@@ -71,29 +71,26 @@ def _fits(
     for count in counts:
         start = make_start(seen, count, device=device)
         starts.append(start)
-        yield fit_bound(start, seen, plateau, renderer=renderer, seed=seed), renderer
+        yield count, fit_bound(start, seen, plateau, renderer=renderer, seed=seed), renderer
         if device == "cuda":
-            yield fit_default(start, seen, count, steps=DEFAULT_STEPS, seed=seed), renderer
-    for start in starts:
-        yield fit_free_gaussians(start, seen, plateau, renderer=renderer, seed=seed), renderer
+            yield count, fit_default(start, seen, count, steps=DEFAULT_STEPS, seed=seed), renderer
+    for count, start in zip(counts, starts, strict=True):
+        yield count, fit_free_gaussians(start, seen, plateau, renderer=renderer, seed=seed), renderer
 
 
-def _row(fitted: Fitted, psnr_db: float, ssim: float) -> dict[str, object]:
+def _row(fitted: Fitted, asked: int, psnr_db: float, ssim: float) -> dict[str, object]:
     return {
-        "method": fitted.method, "gaussians": len(fitted.gaussians), "psnr_db": psnr_db, "ssim": ssim,
+        "method": fitted.method, "asked": asked, "gaussians": len(fitted.gaussians), "psnr_db": psnr_db, "ssim": ssim,
         "seconds": fitted.seconds, "steps": fitted.steps, "plateau": float(fitted.is_plateau),
         "last_gain": fitted.last_gain, **fitted.extra,
     }  # fmt: skip
 
 
 def _figures(rows: Rows, withheld_count: int) -> Figures:
-    """One name for each number: the method's, and which of the numbers of Gaussians where there are several."""
+    """One name for each number: what, the method's, and the asked number of Gaussians where it is not the first."""
     figures = {"withheld_views": float(withheld_count)}
-    seen: dict[str, int] = {}
     for row in rows:
-        method = str(row["method"])
-        seen[method] = seen.get(method, 0) + 1
-        ending = _SHORT[method] + (f"_{seen[method]}" if seen[method] > 1 else "")
+        ending = _SHORT[str(row["method"])] + (f"_{row['asked']}" if row["asked"] != rows[0]["asked"] else "")
         for name in ("psnr_db", "ssim", "gaussians", "seconds", "plateau", "watertight"):
             if name in row:
                 figures[name.replace("_db", "") + ending + ("_db" if name == "psnr_db" else "")] = float(str(row[name]))

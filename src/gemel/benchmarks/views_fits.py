@@ -60,16 +60,21 @@ def make_start(seen: Views, gaussian_count: int, *, device: str) -> Start:
 
 
 def object_config(gaussian_count: int) -> Any:
-    """How an object is fitted whose pictures are real and whose cameras are right."""
+    """How an object is fitted whose pictures are real and whose cameras are right.
+
+    One Gaussian to a face, colours of degree 1, steps of their own for vertices and Gaussians that turn: each chosen on
+    every seventh of the views that are not withheld.
+    """
     from gemel.stages.reconstruct.fit import FitConfig
     from gemel.stages.reconstruct.losses import LossWeights
     from gemel.stages.reconstruct.object_fit import ObjectConfig
 
     fit = FitConfig(
         gaussian_count=gaussian_count, scale_step=0.02, place_step=0.04, vertex_step=0.05, vertex_sharing=0.03,
-        smoothing=1.0, light_step=0.0, weights=LossWeights(normal=0.002, laplacian=0.005, edge=0.005),
+        smoothing=1.0, turn_step=0.02, sh_count=4, light_step=0.0,
+        weights=LossWeights(normal=0.002, laplacian=0.005, edge=0.005),
     )  # fmt: skip
-    return ObjectConfig(table_z=None, face_count=gaussian_count // 2, unseen_coarseness=3.0, fit=fit)
+    return ObjectConfig(table_z=None, face_count=gaussian_count, unseen_coarseness=3.0, fit=fit)
 
 
 def tell_window(steps: int, loss: float) -> None:
