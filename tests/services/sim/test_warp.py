@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from services.sim.made_scenes import servo_arm
 
 from gemel.services.sim.native import SimulatorNative
+from services.sim.made_scenes import servo_arm
 
 
 def _is_ready() -> bool:
