@@ -15,6 +15,7 @@ from jaxtyping import Float
 
 from gemel.artifacts.blob import Blobs
 from gemel.artifacts.capture import Capture, EpisodeKind
+from gemel.artifacts.episode import Episode
 from gemel.artifacts.split import FitData, Split
 from gemel.artifacts.task import Task
 from gemel.artifacts.twin import Twin
@@ -40,9 +41,15 @@ class OpenedTwin:
     twin: Twin
     blobs: Blobs
     task: Task | None
-    home: Float[np.ndarray, " joint"] | None
-    """Median of the readings at which calibration trials start; None without any."""
+    trials: tuple[Episode, ...]
+    """Calibration trials: where the robot waits, and how late it follows commands."""
     folder: Path
+
+    @property
+    def home(self) -> Float[np.ndarray, " joint"] | None:
+        """Median of the readings at which trials start; None without any."""
+        starts = [trial.joint_positions[0] for trial in self.trials]
+        return np.asarray(np.median(starts, axis=0)) if starts and len(starts[0]) else None
 
 
 def open_twin(folder: str | Path, *, task: str | None = None) -> OpenedTwin:
@@ -56,7 +63,7 @@ def open_twin(folder: str | Path, *, task: str | None = None) -> OpenedTwin:
         )
     twin = store.get(latest["assemble"], Twin)
     named = get_task(task) if task else twin.task
-    return OpenedTwin(twin, store, named, _home(Run(project, store, latest)), Path(folder))
+    return OpenedTwin(twin, store, named, _trials(Run(project, store, latest)), Path(folder))
 
 
 def make_robot(
@@ -65,7 +72,7 @@ def make_robot(
     """A project's twin behind the `Robot` protocol; options are those of `make_twin_robot`."""
     opened = open_twin(folder, task=task)
     return make_twin_robot(
-        opened.twin, opened.blobs, task=opened.task, home=opened.home, cameras=cameras,
+        opened.twin, opened.blobs, task=opened.task, home=opened.home, trials=opened.trials, cameras=cameras,
         flight_folder=opened.folder / "flight", **options,
     )  # fmt: skip
 
@@ -82,7 +89,7 @@ def make_playground(
 ) -> Playground:
     """Simulations of a project's twin, with a flight recorder in `PROJECT/flight`."""
     opened = open_twin(twin, task=task)
-    arena = twin_arena(opened.twin, opened.blobs, task=opened.task, home=opened.home)
+    arena = twin_arena(opened.twin, opened.blobs, task=opened.task, home=opened.home, trials=opened.trials)
     return Playground(
         arena,
         make_simulator(arena.model, count, backend),
@@ -109,15 +116,12 @@ def make_vector_env(twin: str | Path, num_envs: int = 1, **options: Any) -> Any:
     return TwinVectorEnv(make_playground(twin, num_envs, **options))
 
 
-def _home(run: Run) -> Float[np.ndarray, " joint"] | None:
-    """Where the robot waits: the middle of where calibration trials start."""
+def _trials(run: Run) -> tuple[Episode, ...]:
+    """The numbers of all calibration trials."""
     capture = run.get("ingest", Capture)
     fit = FitData.of(capture, run.get("split", Split))
-    trials = [record.id for record in fit.calibration if record.kind is EpisodeKind.TASK]
-    if not trials or not capture.joints:
-        return None
     frames = run.frames(capture, "environment", run.addresses["assemble"])
-    return np.asarray(np.median([frames.episode(name).joint_positions[0] for name in trials], axis=0))
+    return tuple(frames.episode(record.id) for record in fit.calibration if record.kind is EpisodeKind.TASK)
 
 
 def _require_gymnasium() -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 _EXTRAS = {
     "core": ("numpy", "pyarrow", "av", "tyro", "rich", "jaxtyping"),
     "sim": ("mujoco", "scipy"),
+    "warp": ("mujoco-warp", "warp-lang"),
+    "gym": ("gymnasium",),
     "fit": ("torch", "numba"),
     "usd": ("usd-core",),
     "worlds": ("mitsuba",),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-import torch
+import torch  # noqa: TID253
 
 from gemel.geometry import SE3, SO3
 from gemel.services.render.contact_shadow import ContactShadow, ShadowCaster, occlusion

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import numpy as np
-from services.sim.made_scenes import servo_arm
 
 from gemel.services.sim.flight_recorder import FlightRecorder
 from gemel.services.sim.native import SimulatorNative
+from services.sim.made_scenes import servo_arm
 
 
 def test_a_dump_replays_to_the_same_break_down(tmp_path: Path) -> None:

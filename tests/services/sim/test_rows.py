@@ -1,9 +1,9 @@
 """Simulations one by one: parameters, drives and states of some change, and nothing else does."""
 
 import numpy as np
-from services.sim.made_scenes import box_on_table, servo_arm
 
 from gemel.services.sim.native import SimulatorNative
+from services.sim.made_scenes import box_on_table, servo_arm
 
 
 def test_parameters_and_states_of_some_leave_the_others_alone() -> None:

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from services.sim.made_scenes import servo_arm
 
 from gemel.services.sim.native import SimulatorNative
+from services.sim.made_scenes import servo_arm
 
 
 def _is_ready() -> bool:
     wp = pytest.importorskip("warp", reason="needs the extra `warp`")
     pytest.importorskip("mujoco_warp", reason="needs the extra `warp`")
-    wp.config.quiet = True
+    wp.config.log_level = wp.LOG_WARNING
     wp.init()
     return bool(wp.is_cuda_available()) or any(Path(wp.config.kernel_cache_dir).glob("wp_*linesearch*"))
 

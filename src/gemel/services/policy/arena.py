@@ -50,6 +50,8 @@ class Arena:
     """What physics is drawn from."""
     fixed: Mapping[str, float] = field(default_factory=dict)
     """Parameters that are set in every simulation, such as feed-forward of servos."""
+    delay_s: float = 0.0
+    """How late commands arrive at servos whose delay is not in the belief [s]."""
 
     @property
     def every(self) -> int:

@@ -119,7 +119,8 @@ class Playground:
             values.append(draw_physics(belief, len(rows), self.rng))
         values.append(np.tile([*self.arena.fixed.values()], (len(rows), 1)))
         late = len(self._names) - sum(part.shape[1] for part in values)
-        values.append(np.repeat(self.rng.uniform(0.0, self.randomisation.delay_s, (len(rows), 1)), late, axis=1))
+        delay_s = self.arena.delay_s + self.rng.uniform(0.0, self.randomisation.delay_s, (len(rows), 1))
+        values.append(np.repeat(delay_s, late, axis=1))
         self._parameters[rows] = np.concatenate(values, axis=1)
         self.simulator.set_parameters(self._names, self._parameters[rows], rows=rows)
 
@@ -133,5 +134,6 @@ def _parameter_names(arena: Arena, simulator: Simulations, randomisation: Random
     """What is set in each simulation: the belief's parameters, fixed ones, then delays that nothing says."""
     believed = list(arena.belief.names) if randomisation.is_physics and arena.belief is not None else []
     named = [*believed, *arena.fixed]
-    late = [f"robot/{name}/delay" for name in arena.joint_names] if randomisation.delay_s else []
+    is_late = randomisation.delay_s > 0.0 or arena.delay_s > 0.0
+    late = [f"robot/{name}/delay" for name in arena.joint_names] if is_late else []
     return [*named, *(name for name in late if name not in named and simulator.has_parameter(name))]

@@ -1,6 +1,6 @@
 """The arena of a twin: its scene compiled, its robot's nominal kinematics, its object in the task's frame."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gemel.artifacts.blob import Blobs
+from gemel.artifacts.episode import Episode
 from gemel.artifacts.task import Task
 from gemel.artifacts.twin import Twin
 from gemel.errors import ConfigError
@@ -15,6 +16,7 @@ from gemel.geometry import SE3
 from gemel.services.formats.robot_model import compile_stored_robot
 from gemel.services.kinematics.chain import Chain
 from gemel.services.policy.arena import Arena
+from gemel.services.policy.command_delay import command_delay_s
 from gemel.services.policy.control import ChainArm
 from gemel.services.policy.task_frame import task_frame
 from gemel.services.sim.compile import CompileConfig, compile_twin
@@ -24,9 +26,12 @@ from gemel.services.tasks import get_object, object_names
 
 def twin_arena(
     twin: Twin, blobs: Blobs, *, task: Task | None = None, home: Float[np.ndarray, " joint"] | None = None,
-    has_force_sensors: bool = False,
+    trials: Sequence[Episode] = (), has_force_sensors: bool = False,
 ) -> Arena:  # fmt: skip
-    """The twin's own task, or another one; `home` are readings of the robot where it waits, by default at rest."""
+    """The twin's own task, or another one; `home` are readings of the robot where it waits, by default at rest.
+
+    `trials` with the task's actions say how late the robot follows its commands.
+    """
     task = task or twin.task
     if task is None:
         raise ConfigError("The twin has no task.", remedy="name one under [task] in twin.toml, or give `task`")
@@ -47,7 +52,8 @@ def twin_arena(
     start = rest if home is None else np.asarray(home, dtype=np.float64)[columns]
     mesh = twin.reconstruction.objects.get(name)
     known = name in object_names() and mesh is not None
-    return Arena(
+    arm = _arm(nominal, joints, start) if _has_tip(task) else None
+    arena = Arena(
         model=scene.model,
         task=task,
         object=name,
@@ -57,11 +63,16 @@ def twin_arena(
         home=start,
         T_world_rest=twin.initial_poses[name],
         place=lambda readings, poses: scene.qpos(_all_columns(readings, columns, len(twin.joints)), {name: poses}),
-        arm=_arm(nominal, joints, start) if _has_tip(task) else None,
+        arm=arm,
         T_object_task=task_frame(mesh, get_object(name)) if known and mesh is not None else SE3.identity(),
         belief=twin.belief,
         fixed=feed_forward(scene.model, frozenset(twin.belief.names)),
     )
+    if arm is None or not arena.is_tip_controlled:
+        return arena
+    largest = float(np.abs(arena.action_bounds).max())
+    delay_s = command_delay_s(arm, trials, columns, period_s=task.control_period_s, largest_m=largest)
+    return replace(arena, delay_s=delay_s)
 
 
 def feed_forward(model: Any, known: frozenset[str]) -> Mapping[str, float]:

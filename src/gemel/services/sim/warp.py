@@ -22,7 +22,7 @@ from gemel.services.sim.simulator import Rollout
 from gemel.services.sim.warp_drives import DrivesWarp
 from gemel.services.sim.warp_rows import write_rows
 
-wp.config.quiet = True
+wp.config.log_level = wp.LOG_WARNING
 _STATE = ("qpos", "qvel", "act", "ctrl", "qacc_warmstart", "time")
 _PLANE, _SPHERE = 0, 2
 """Codes of mujoco.mjtGeom."""

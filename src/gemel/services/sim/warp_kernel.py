@@ -15,42 +15,41 @@ def scatter(values: wp.array2d(dtype=float), rows: wp.array(dtype=int), out: wp.
 
 
 @wp.func
-def _undelayed(command: float, before: float, past: Any, s: int, c: int, step: int, every: int, is_ramp: int) -> float:
-    """The command of one step of this period, or of one before it."""
+def _undelayed(first: float, rise: float, past: Any, s: int, c: int, step: int) -> float:
+    """The command of one step of this period, a straight line, or of one before it."""
     if step < 0:
         return past[s, wp.max(past.shape[1] + step, 0), c]
-    if is_ramp == 0:
-        return command
-    return before + (command - before) * float(step + 1) / float(every)
+    return first + rise * float(step)
 
 
 @wp.kernel(enable_backward=False)
 def drive(
-    commands: wp.array2d(dtype=float),
+    lines: wp.array3d(dtype=float),
     past: wp.array3d(dtype=float),
     link: wp.array2d(dtype=float),
-    delay: wp.array2d(dtype=float),
-    play: wp.array2d(dtype=float),
-    lead: wp.array2d(dtype=float),
-    every: int,
-    is_ramp: int,
+    drives: wp.array3d(dtype=float),
     out: wp.array3d(dtype=float),
 ):
-    """What reaches the servos at each of `every` steps; delay and lead in steps, play is half of it."""
+    """What reaches the servos at each step of `out` (step, sim, control).
+
+    `lines` (sim, control, 2) are the command at the first step and its rise per step; `past` (sim, h, control) are the
+    undelayed commands of the steps before, the latest last; `drives` (sim, control, 3) are delay [steps], half the play
+    and lead [steps]; `link` (sim, control) is where the play stands. Past and link are left as they are at the end.
+    """
     s, c = wp.tid()
-    command, depth = commands[s, c], past.shape[1]
-    before = past[s, depth - 1, c]
-    whole = int(delay[s, c])
-    part = delay[s, c] - float(whole)
+    first, rise = lines[s, c, 0], lines[s, c, 1]
+    every, depth = out.shape[0], past.shape[1]
+    delay, play, lead = drives[s, c, 0], drives[s, c, 1], drives[s, c, 2]
+    whole = int(delay)
+    part = delay - float(whole)
     y = link[s, c]
     for j in range(every):
-        late = _undelayed(command, before, past, s, c, j - whole, every, is_ramp)
+        late = _undelayed(first, rise, past, s, c, j - whole)
         if part > 0.0:
-            later = _undelayed(command, before, past, s, c, j - whole - 1, every, is_ramp)
-            late = (1.0 - part) * late + part * later
+            late = (1.0 - part) * late + part * _undelayed(first, rise, past, s, c, j - whole - 1)
         last = y
-        y = wp.min(wp.max(y, late - play[s, c]), late + play[s, c])
-        out[j, s, c] = y + lead[s, c] * (y - last)
+        y = wp.min(wp.max(y, late - play), late + play)
+        out[j, s, c] = y + lead * (y - last)
     link[s, c] = y
     for k in range(depth):  # ascending: what is read lies ahead of what has been written
-        past[s, k, c] = _undelayed(command, before, past, s, c, every - depth + k, every, is_ramp)
+        past[s, k, c] = _undelayed(first, rise, past, s, c, every - depth + k)
