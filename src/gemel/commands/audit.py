@@ -41,6 +41,7 @@ class Audit:
         if self.json is None or str(self.json) != "-":
             for result in results:
                 show(result)
+            show_openings(results)
         return 0 if all(result.is_clean for result in results) else 1
 
     def _addresses(self, store: "Store") -> list[str]:
@@ -79,13 +80,20 @@ def show(result: "AuditResult") -> None:
             f"{short(result.ledger_head)}; refusals on record: {result.refusal_count}.",
             style="green",
         )
-        for number, opening in enumerate(result.openings, 1):
-            out.print(f"  holdout opened, {number}: {opening}.")
     elif result.is_clean:
         out.print(
             f"  nothing is held out at this point, so nothing can have leaked; "
             f"ledger whole up to {short(result.ledger_head)}.", style="green",
         )  # fmt: skip
+
+
+def show_openings(results: "list[AuditResult]") -> None:
+    """Every opening of the holdout, once for all artifacts."""
+    from gemel.commands.screen import console
+
+    openings = dict.fromkeys(opening for result in results for opening in result.openings)
+    for number, opening in enumerate(openings, 1):
+        console().print(f"holdout opened, {number}: {opening}")
 
 
 def _count(episodes: tuple[str, ...]) -> str:

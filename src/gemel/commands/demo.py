@@ -62,8 +62,9 @@ class Demo:
         Status(project).run()
         _heading("5. A fitting step asks for a holdout episode")
         _show_refusal(open_project(project))
-        _heading(f"6. The holdout is opened, once, for this twin: gemel evaluate {project} --out {folder}")
-        code = Evaluate(project, out=folder).run()
+        _heading(f"6. The holdout is opened for this twin, and counted: gemel evaluate {project} --out {folder}")
+        # A demo that goes on under a newer version of the program may have been here before.
+        code = Evaluate(project, out=folder, again=True).run()
         _heading(f"7. Proof that nothing of the holdout is in the twin: gemel audit {project}")
         code = max(code, Audit(project).run())
         _heading(f"Done. The project is {project}, the report {folder / 'report.html'}")

@@ -119,3 +119,5 @@ def test_motion_capture_passes_through():
     np.testing.assert_allclose(turned, np.tile(0.005**2 * np.eye(3), (4, 1, 1)), atol=1e-12)
     with pytest.raises(ConfigError, match="not positive"):
         TrackConfig(mocap_position_sigma_m=0.0)
+    with pytest.raises(ConfigError, match="every = 0"):
+        TrackConfig(every=0)

@@ -18,6 +18,7 @@ from gemel.artifacts.twin import Twin
 from gemel.geometry import SE3
 from gemel.services.sim.body_poses import body_poses
 from gemel.services.sim.compile import CompileConfig, CompiledTwin, compile_twin
+from gemel.services.sim.led_servos import servo_leads
 from gemel.services.sim.native import SimulatorNative
 from gemel.services.sim.slots import controls as model_controls
 
@@ -118,23 +119,9 @@ class TwinReplay:
 
 
 def _led(model: Any, count: int, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Servos that follow a path without lag: feed-forward makes up for damping, and nothing is delayed."""
-    led = {name: np.zeros(count) for name in values if name.startswith("robot/") and name.endswith("/delay")}
-    for control in model_controls(model):
-        if control.joint is None:
-            continue
-        gear, stiffness = (
-            float(model.actuator_gear[control.actuator, 0]),
-            float(model.actuator_gainprm[control.actuator, 0]),
-        )
-        own = f"robot/{control.label}"
-        damping = values.get(f"{own}/damping", np.full(count, model.dof_damping[model.jnt_dofadr[control.joint]]))
-        velocity_gain = values.get(
-            f"{own}/actuator_damping", np.full(count, -model.actuator_biasprm[control.actuator, 2])
-        )
-        gain = values.get(f"{own}/gain", np.full(count, stiffness))
-        led[f"{own}/lead"] = (velocity_gain + damping / gear**2) / np.maximum(gain, 1e-9)
-    return led
+    """Servos that follow a path without lag, and nothing is delayed."""
+    undelayed = {name: np.zeros(count) for name in values if name.startswith("robot/") and name.endswith("/delay")}
+    return undelayed | servo_leads(model, count, values)
 
 
 def _none(simulator: SimulatorNative) -> Float[np.ndarray, "sim 0"]:

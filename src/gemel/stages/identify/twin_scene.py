@@ -8,6 +8,7 @@ from gemel.artifacts.twin import Twin
 from gemel.errors import ConfigError
 from gemel.geometry import SE3
 from gemel.services.sim.compile import CompileConfig, compile_twin, mean_draw
+from gemel.services.sim.led_servos import servo_leads
 from gemel.services.sim.native import SimulatorNative
 from gemel.stages.identify.tracked_problem import TRACK_PARAMETERS, Scene
 
@@ -39,4 +40,6 @@ def twin_scene(twin: Twin, name: str, blobs: Blobs, *, threads: int = 0) -> Scen
         object=name,
         place=place,
         T_world_rest=twin.initial_poses.get(name),
+        # Without these the robot, and all that it pushes, would trail the log by the servos' lag.
+        fixed={key: float(lead[0]) for key, lead in servo_leads(model, 1, {}).items() if key not in twin.belief.names},
     )
