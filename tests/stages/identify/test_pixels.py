@@ -59,7 +59,7 @@ def test_intersection_is_never_surer_than_both_at_once() -> None:
 
 def test_tempering_counts_segments_and_misfit() -> None:
     """Six images of a segment count as one where segments do; twice the misfit is a quarter of the weight."""
-    slopes = PixelSlopes(0.0, np.zeros(1), np.eye(1), level=1.0, roughness=0.0, images=24)
+    slopes = PixelSlopes(np.zeros(1), np.eye(1), level=1.0, roughness=0.0, images=24)
     assert tempering_of(slopes, 4, 1.0) == pytest.approx(1.0 / 6.0)
     assert tempering_of(slopes, 4, 0.15) == pytest.approx(0.15 / 6.0)
     assert tempering_of(replace(slopes, level=2.0), 4, 1.0) == pytest.approx(1.0 / 24.0)

@@ -57,38 +57,13 @@ class Evidence:
         return bool(self.information.any())
 
 
-@dataclass(frozen=True, eq=False)
-class PixelRows:
-    """Linear equations of the pixels that tell something: weight (residual - J d)² for a perturbation d."""
-
-    J: Float[np.ndarray, "n channel 6"]
-    residual: Float[np.ndarray, "n channel"]
-    weights: Float[np.ndarray, "n channel"]
-    at: tuple[np.ndarray, ...]
-    """Rows and columns of the cut-out."""
-    sigma: float
-    """Robust standard deviation of the residuals, of white."""
-
-
 def weigh(
     view: View, expected: Expected, T_world_object: Float[np.ndarray, "4 4"], *, blur_px: float, errors: ErrorModel
 ) -> Evidence:
     """The evidence in one view, looked at through a blur: a wide one finds what is far off."""
-    rows, light = pixel_rows(view, expected, T_world_object, blur_px=blur_px, errors=errors), expected.light
-    if rows is None:
-        return Evidence(np.zeros((6, 6)), np.zeros(6), 0.0, light.object_px, light.visible_px)
-    J, weights, values = rows.J.reshape(-1, 6), rows.weights.reshape(-1), rows.residual.reshape(-1)
-    weighted = J * weights[:, None]
-    return Evidence(weighted.T @ J, weighted.T @ values, rows.sigma, light.object_px, light.visible_px)
-
-
-def pixel_rows(
-    view: View, expected: Expected, T_world_object: Float[np.ndarray, "4 4"], *, blur_px: float, errors: ErrorModel
-) -> PixelRows | None:
-    """What each pixel of a view says about a pose; None where too few tell anything."""
     rows, light = _blurred(expected, blur_px), expected.light
     if rows is None:
-        return None
+        return Evidence(np.zeros((6, 6)), np.zeros(6), 0.0, light.object_px, light.visible_px)
     residual, slope_x, slope_y, at = rows
     z = light.depth_m[at].astype(np.float64)
     fx, fy, cx, cy = view.intrinsics
@@ -105,7 +80,9 @@ def pixel_rows(
     shift_px = np.hypot(errors.image_px, 0.5 * (fx + fy) * errors.shape_m / float(np.median(z)))
     variance = 0.5 * sigma**2 + (slope_x**2 + slope_y**2) * shift_px**2
     trust = np.maximum(1.0 - residual**2 / (_CUT**2 * variance), 0.0) ** 2 / (variance * errors.redundancy)
-    return PixelRows(J, residual, trust, at, sigma)
+    J, weights, values = J.reshape(-1, 6), trust.reshape(-1), residual.reshape(-1)
+    weighted = J * weights[:, None]
+    return Evidence(weighted.T @ J, weighted.T @ values, sigma, light.object_px, light.visible_px)
 
 
 def _blurred(

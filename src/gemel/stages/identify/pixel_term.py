@@ -1,34 +1,39 @@
 """Pixels to physics: the photometric loss of frames whose object is put where a rollout takes it.
 
-pixels <- splats <- poses <- physics: the gradient goes through the renderer to the poses and through a spread of
-rollouts to the parameters (`DifferentiableRollout`); the curvature is that of Gauss and Newton along the same way.
-This file's whole point is torch, so it imports torch at module level.
+pixels <- splats <- poses <- physics. What a view says about a pose are the tracker's normal equations: splats drawn at
+the pose under the light of the image, and how the drawing changes when the object moves (`services/tracking`). From
+poses to parameters the gradient goes through a spread of rollouts (`DifferentiableRollout`), and the curvature is that
+of Gauss and Newton along the same way. This file's whole point is torch, so it imports torch at module level.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch  # noqa: TID253 - gradients through the renderer and the rollout
+import torch  # noqa: TID253 - gradients through the rollout
 from jaxtyping import Bool, Float
 
 from gemel.artifacts.splatmesh import SplatMesh
 from gemel.geometry import SE3
+from gemel.geometry.so3 import hat
 from gemel.services.inference import PriorMap
 from gemel.services.render.renderer import Renderer
 from gemel.services.sim.rollout_gradient import DifferentiableRollout
-from gemel.services.tracking.evidence import ErrorModel
-from gemel.services.tracking.photometric import Photometric
+from gemel.services.tracking.evidence import ErrorModel, Evidence, weigh
+from gemel.services.tracking.expected import expect
 from gemel.services.tracking.tracked_object import TrackedObject
 from gemel.stages.identify.footage import SeenFrame
 from gemel.stages.identify.tracked_problem import TrackedProblem
+
+_BLUR_PX = 1.0
+"""Images are looked at through this blur: simulations are off by a pixel and more, and sharp images do not tell by how
+much."""
 
 
 @dataclass(frozen=True, eq=False)
 class PixelSlopes:
     """What pixels say around one set of coordinates: loss(d) = loss - score · d + 1/2 d · curvature d."""
 
-    loss: float
     score: Float[np.ndarray, " p"]
     curvature: Float[np.ndarray, "p p"]
     level: float
@@ -67,40 +72,43 @@ class PixelTerm:
     def around(
         self, z: Float[np.ndarray, " p"], root: Float[np.ndarray, "p p"], rng: np.random.Generator
     ) -> PixelSlopes:
-        """Loss, score and curvature at z, felt over draws that are spread as `root` times a standard normal."""
+        """Score and curvature at z, felt over draws that are spread as `root` times a standard normal."""
         at = torch.tensor(z, dtype=torch.float64, requires_grad=True)
         rollout = DifferentiableRollout(self.simulate, root, rng)
         poses = rollout(at)
-        loss, pull = 0.0, torch.zeros_like(poses)
-        information = np.zeros((len(self._frames), 6, 6))
-        for k, frame in enumerate(self._frames):  # one after the other: a drawing's graph is large
-            T = poses[k].detach().requires_grad_(True)
-            term, weight = self._term(frame, T.detach().numpy())
-            if term is not None:
-                cost = weight * term.cost(T)
-                (pull[k],) = torch.autograd.grad(cost, T)
-                loss, information[k] = loss + float(cost.detach()), weight * term.information
-        (gradient,) = torch.autograd.grad(poses, at, pull)
-        images = int(np.count_nonzero(information.any(axis=(1, 2))))
-        asked = _about_origin(pull.numpy(), poses.detach().numpy())
-        squares = np.einsum("ki,kij,kj->k", asked, np.linalg.pinv(information, hermitian=True), asked)
+        Ts = poses.detach().numpy()
+        seen = [self._look(frame, T) for frame, T in zip(self._frames, Ts, strict=True)]
+        weights = np.array([_trust(e, f, T) for e, f, T in zip(seen, self._frames, Ts, strict=True)])
+        information = weights[:, None, None] * np.stack([evidence.information for evidence in seen])
+        asked = weights[:, None] * np.stack([evidence.gradient for evidence in seen])
+        (score,) = torch.autograd.grad(poses, at, torch.as_tensor(_in_matrices(asked, Ts)))
+        images = sum(evidence.is_any for evidence in seen)
+        squares = np.einsum("ki,kij,kj->", asked, np.linalg.pinv(information, hermitian=True), asked)
         return PixelSlopes(
-            loss=loss,
-            score=-gradient.numpy(),
+            score=score.numpy(),
             curvature=_curvature(rollout, information),
-            level=float(np.sqrt(squares.sum() / (6.0 * max(images, 1)))),
+            level=float(np.sqrt(squares / (6.0 * max(images, 1)))),
             roughness=float(np.sqrt(np.sum(information * rollout.roughness) / (6.0 * max(images, 1)))),
             images=images,
         )
 
-    def _term(self, frame: SeenFrame, T_world_object: np.ndarray) -> tuple[Photometric | None, float]:
-        """A frame's cost, and its weight: the less, the farther track and model may be off there."""
-        term = Photometric.of(self._tracked, frame.view, T_world_object, ErrorModel(), renderer=self._renderer)
-        if term is None:
-            return None, 0.0
-        R = np.kron(np.eye(2), T_world_object[:3, :3])
-        expected = np.trace(term.information @ (R * frame.scales**2) @ R.T)
-        return term, float(6.0 / (6.0 + expected))
+    def _look(self, frame: SeenFrame, T_world_object: Float[np.ndarray, "4 4"]) -> Evidence:
+        """What a frame says about the object's being there."""
+        view = frame.view
+        T_camera_object = view.T_camera_world @ T_world_object
+        (drawing,) = self._tracked.draw(
+            T_camera_object[None], view.intrinsics[None], [view.shape], renderer=self._renderer
+        )
+        expected = expect(view, drawing)
+        if expected is None:
+            return Evidence.none()
+        return weigh(view, expected, T_world_object, blur_px=_BLUR_PX, errors=ErrorModel())
+
+
+def _trust(evidence: Evidence, frame: SeenFrame, T_world_object: Float[np.ndarray, "4 4"]) -> float:
+    """Weight of a frame: the less, the farther track and model may be off there."""
+    R = np.kron(np.eye(2), T_world_object[:3, :3])
+    return float(6.0 / (6.0 + np.trace(evidence.information @ (R * frame.scales**2) @ R.T)))
 
 
 def _curvature(rollout: DifferentiableRollout, information: Float[np.ndarray, "k 6 6"]) -> Float[np.ndarray, "p p"]:
@@ -111,11 +119,11 @@ def _curvature(rollout: DifferentiableRollout, information: Float[np.ndarray, "k
     return np.asarray(vectors @ np.diag(np.maximum(values, 0.0)) @ vectors.T)
 
 
-def _about_origin(
-    gradient: Float[np.ndarray, "k 4 4"], Ts_world_object: Float[np.ndarray, "k 4 4"]
-) -> Float[np.ndarray, "k 6"]:
-    """Gradients in pose matrices as gradients in shifts of the origin and turns about it."""
-    turned = gradient[:, :3, :3] @ np.swapaxes(Ts_world_object[:, :3, :3], 1, 2)  # <G, hat(w) R> = <G R', hat(w)>
-    skew = turned - np.swapaxes(turned, 1, 2)
-    turns = np.stack([skew[:, 2, 1], skew[:, 0, 2], skew[:, 1, 0]], axis=1)
-    return np.concatenate([gradient[:, :3, 3], turns], axis=1)
+def _in_matrices(
+    gradient: Float[np.ndarray, "k 6"], Ts_world_object: Float[np.ndarray, "k 4 4"]
+) -> Float[np.ndarray, "k 4 4"]:
+    """Gradients in shifts of the origin and turns about it, as gradients in pose matrices: <hat(a), hat(w)> = 2 a·w."""
+    found = np.zeros((len(gradient), 4, 4))
+    found[:, :3, 3] = gradient[:, :3]
+    found[:, :3, :3] = 0.5 * hat(gradient[:, 3:]) @ Ts_world_object[:, :3, :3]
+    return found

@@ -29,6 +29,8 @@ _STEPS = 8
 """Most times that the frames are drawn anew."""
 _LONGEST = 1.5
 """Longest step, in standard deviations of the prior."""
+_OVERSHOOT = 1.4
+"""The light is found anew after each step and takes a part of it back, as in the tracker."""
 _ENOUGH = 0.05
 """Steps shorter than this part of the posterior's standard deviation end the search."""
 _FARTHEST = 4.0
@@ -98,24 +100,39 @@ def _most_likely(
 ) -> tuple[Float[np.ndarray, " p"], PixelSlopes]:
     """Where pixels and prior agree, by Gauss-Newton from the track's mean, and the slopes there.
 
-    Fine texture makes the loss steeper near its bottom than its curvature says; steps that overshoot are halved.
+    Slopes are felt over what is still in question: the track's posterior first, then what pixels leave of it.
     """
-    root = np.linalg.cholesky(covariance + _WIDTH**2 * np.eye(len(mean)))
-    at, slopes, part = mean, term.around(mean, root, rng), 1.0
+    at, slopes, part = mean, term.around(mean, _root(covariance), rng), 1.0
     for _ in range(_STEPS if slopes.images else 0):
-        tempering = tempering_of(slopes, len(problem.segments), problem.push_worth)
-        precision = np.eye(len(at)) + tempering * slopes.curvature
-        step = np.linalg.solve(precision, tempering * slopes.score - at)
-        step *= part * min(1.0, _LONGEST / max(float(np.linalg.norm(step)), 1e-12))
-        if float(step @ precision @ step) < _ENOUGH**2:
+        step, precision = _newton(slopes, at, problem)
+        gap = float(step @ precision @ step)
+        if gap < _ENOUGH**2:
             break
-        there = term.around(at + step, root, rng)
-        gain = tempering * (slopes.loss - there.loss) + 0.5 * (at @ at - (at + step) @ (at + step))
-        if there.images and gain > 0.0:
+        step *= _OVERSHOOT * part * min(1.0, _LONGEST / max(float(np.linalg.norm(step)), 1e-12))
+        there = term.around(at + step, _root(_smaller(covariance, np.linalg.inv(precision))), rng)
+        left, after = _newton(there, at + step, problem)
+        if there.images and float(left @ after @ left) < gap:
             at, slopes, part = at + step, there, 1.0
-        else:
+        else:  # no nearer to where the step leads: too far
             part *= 0.5
     return at, slopes
+
+
+def _newton(
+    slopes: PixelSlopes, at: Float[np.ndarray, " p"], problem: TrackedProblem
+) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, "p p"]]:
+    """The step to where tempered pixels and prior agree, and the precision there."""
+    tempering = tempering_of(slopes, len(problem.segments), problem.push_worth)
+    precision = np.eye(len(at)) + tempering * slopes.curvature
+    return np.linalg.solve(precision, tempering * slopes.score - at), precision
+
+
+def _smaller(first: Float[np.ndarray, "p p"], second: Float[np.ndarray, "p p"]) -> Float[np.ndarray, "p p"]:
+    return min(first, second, key=lambda covariance: float(np.linalg.slogdet(covariance)[1]))
+
+
+def _root(covariance: Float[np.ndarray, "p p"]) -> Float[np.ndarray, "p p"]:
+    return np.linalg.cholesky(covariance + _WIDTH**2 * np.eye(len(covariance)))
 
 
 def tempering_of(slopes: PixelSlopes, segments: int, push_worth: float) -> float:
