@@ -139,12 +139,17 @@ def make_posterior(run: Run, key: str, on_progress: OnProgress) -> tuple[Belief,
             blobs=run.store,
             rng=np.random.default_rng([run.project.settings.seed, 6, index]),
             validation=validation,
-            on_progress=lambda part, index=index: on_progress((index + part) / len(names)),
+            on_progress=_part(on_progress, index, len(names)),
         )
         twin = replace(twin, belief=belief)
         findings += info.findings
         on_progress((index + 1) / len(names))
     return twin.belief, tuple(findings)
+
+
+def _part(on_progress: OnProgress, index: int, count: int) -> OnProgress:
+    """Progress of one of several equal parts, as progress of the whole."""
+    return lambda fraction: on_progress((index + fraction) / count)
 
 
 def _task(run: Run) -> Task | None:
