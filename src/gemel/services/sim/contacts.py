@@ -50,6 +50,20 @@ def robot_parts(spec: Any, model: Any) -> tuple[Part, ...]:
     return tuple(Part(label, tuple(geoms)) for label, geoms in found.items())
 
 
+def tool_labels(spec: Any, model: Any) -> tuple[str, ...]:
+    """Labels of the parts that a robot works with: those beyond which no other part of it can touch."""
+    parts = robot_parts(spec, model)
+    link_from_geom = {geom.name: geom.parent for geom in spec.geoms}
+    inner = set()
+    for part in parts:
+        for geom in part.geoms:
+            link = link_from_geom[geom].parent
+            while link is not None and link.name != spec.worldbody.name:
+                inner.add(link.name)
+                link = link.parent
+    return tuple(part.label for part in parts if not any(link_from_geom[g].name in inner for g in part.geoms))
+
+
 def touching(
     objects: Sequence[Part], fixtures: Sequence[Part], robot: Sequence[Part], table: Part | None
 ) -> Iterator[tuple[Part, Part]]:

@@ -11,12 +11,14 @@ import numpy as np
 from jaxtyping import Float
 
 from gemel.artifacts.belief import Belief, ValueSource
-from gemel.services.inference import NoiseLevel
+from gemel.services.inference import NoiseLayout, NoiseLevel
 from gemel.services.stats import binomial_bounds, central_interval, weighted_quantiles
 from gemel.stages.identify.problem import Problem
 
 _WIDENINGS = (1.0, 1.25, 1.6, 2.0, 2.5, 3.2, 4.0)
 _DRAWS = 64
+_NOISY = 400
+"""Noisy predictions that a band is taken from."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +80,19 @@ def band_coverage(
     if len(predicted) < 8:
         return 0.0
     sd = problem.noise.scale * np.array([found.level for found in levels])[problem.noise.group]
-    noisy = predicted[rng.integers(len(predicted), size=400)] + sd * rng.standard_normal((400, len(sd)))
+    noise = sd * rng.standard_normal((_NOISY, len(sd))) * _stretches(problem.noise, rng)
+    noisy = predicted[rng.integers(len(predicted), size=_NOISY)] + noise
     low, high = np.quantile(noisy, [0.5 * (1.0 - level), 0.5 * (1.0 + level)], axis=0)
     return float(np.mean((low <= problem.observed) & (problem.observed <= high)))
+
+
+def _stretches(layout: NoiseLayout, rng: np.random.Generator) -> Float[np.ndarray, "#draw #m"]:
+    """How much wider noise is than its level, for draws of it: Student's tails over blocks."""
+    if layout.block is None:
+        return np.ones((1, 1))
+    _, block = np.unique(layout.block, return_inverse=True)
+    freedom = layout.block_freedom
+    return np.sqrt(freedom / rng.chisquare(freedom, size=(_NOISY, int(block.max()) + 1)))[:, block]
 
 
 def _fewest_inside(problem: Problem, level: float) -> float:

@@ -55,6 +55,7 @@ def prior(
     blobs: Blobs,
     rng: np.random.Generator,
     task_ranges: Ranges | None = None,
+    tools: Sequence[str] = (),
     file_table: Mapping[str, Any] | None = None,
     pictures: Callable[[str], Sequence[ObjectPicture]] = lambda name: (),
     chat: Chat | None = None,
@@ -62,13 +63,14 @@ def prior(
 ) -> tuple[Belief, PriorInfo]:
     """The belief before any interaction.
 
-    `task_ranges` are the task's, by parameter; `file_table` is the content of the user's file; `pictures` gives views
-    of an object, and `chat` is the model that is shown them: both are used only when `kind` is `vlm`.
+    `task_ranges` are the task's, by parameter; `tools` are parts of the robot that objects may touch; `file_table` is
+    the content of the user's file; `pictures` gives views of an object, and `chat` is the model that is shown them:
+    both are used only when `kind` is `vlm`.
     """
     ranges, count = task_ranges or {}, config.samples
     if not reconstruction.objects:  # reconstruct has said so
         return Belief((), np.empty((count, 0)), np.full(count, 1.0 / count)), PriorInfo((), {})
-    model = _model(reconstruction, config, ranges, rng)
+    model = _model(reconstruction, config, ranges, tools, rng)
     strong = [measured_opinion(model, config.measured, count, rng)]
     if file_table is not None:
         strong.append(file_opinion(model, file_table, count, rng, where=config.file or "the prior's file"))
@@ -114,8 +116,10 @@ def _spans(opinion: Opinion) -> dict[str, tuple[float, float]]:
     return spans
 
 
-def _model(reconstruction: Reconstruction, config: PriorConfig, ranges: Ranges, rng: np.random.Generator) -> Model:
-    """Objects and what they touch: the table, surfaces that twin.toml describes, and those that the task names."""
+def _model(
+    reconstruction: Reconstruction, config: PriorConfig, ranges: Ranges, tools: Sequence[str], rng: np.random.Generator
+) -> Model:
+    """Objects and what they touch: the table, the robot's tools, surfaces of twin.toml and of the task."""
     objects = tuple(reconstruction.objects)
     for name in config.objects:
         if objects and name not in objects and config.objects[name] != Matter():
@@ -125,7 +129,7 @@ def _model(reconstruction: Reconstruction, config: PriorConfig, ranges: Ranges, 
     for name in objects:
         in_task = [key.split("/")[1].removeprefix(f"{name}-") for key in ranges if key.startswith(f"contact/{name}-")]
         links = [c.removeprefix(f"{name}-") for c in contacts if c.removeprefix(f"{name}-") in reconstruction.links]
-        surfaces[name] = tuple(dict.fromkeys([TABLE, *in_task, *config.surfaces, *links]))
+        surfaces[name] = tuple(dict.fromkeys([TABLE, *in_task, *config.surfaces, *tools, *links]))
     solids = {name: solid_of(mesh, rng) for name, mesh in reconstruction.objects.items()}
     return Model(solids, surfaces, reconstruction.is_metric)
 

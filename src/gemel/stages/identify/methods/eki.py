@@ -53,7 +53,8 @@ def fit_eki(problem: Problem, prior: PriorMap, config: IdentifyConfig, rng: np.r
         error = sampler.ask(z, size)
         if round_number > 0 and error < _GOOD_ENOUGH:
             break
-    draws, notes = sampler.posterior(z, max(config.draws, 1024))[: config.draws], ()
+    draws = sampler.posterior(z, max(config.draws, 1024))[: config.draws]
+    notes: tuple[str, ...] = ()
     if config.is_sharpened(p):
         draws, notes = sharpened_draws(rollouts, sampler.model, draws, config, rng, size=size)
     best = sampler.best_residuals()
