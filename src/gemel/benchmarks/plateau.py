@@ -2,7 +2,8 @@
 
 Withheld views have no say. Losses are averaged over windows of whole rounds through the training views, so windows are
 comparable. When a window gains less than `LEAST_GAIN` on the one before, the steps shrink; when the smallest steps gain
-no more either, the fit is done. A cap on the steps bounds the time; who runs into it says so.
+no more either, the fit is done. A cap on the steps, in equal parts for each size of step, bounds the time; whoever runs
+into it with the smallest steps says so.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -33,7 +34,7 @@ class Plateau:
     on_window: Callable[[int, float], None] = lambda steps, loss: None
     """Told the steps so far and the mean loss of every window at full size."""
     is_reached: bool = field(default=False, init=False)
-    """Whether the last fit ended because nothing was gained, not at the cap."""
+    """Whether the last fit's smallest steps ended because nothing was gained, not at the cap."""
     last_gain: float = field(default=float("nan"), init=False)
     """Part of the loss that the last window gained on the one before."""
 
@@ -42,21 +43,17 @@ class Plateau:
         self.is_reached, self.last_gain = False, float("nan")
         for turn in turns(views, (*self.coarse_steps, 0), rng, device=device):
             yield Turn(turn.view, turn.target, turn.size, FRACTIONS[0])
-        targets, first, window = make_targets(views, device=device), len(losses), ROUNDS * len(views)
+        targets, window = make_targets(views, device=device), ROUNDS * len(views)
         for fraction in FRACTIONS:
-            begun = len(losses)
-            while True:
-                if len(losses) - first + window > self.most_steps:
-                    return
+            self.is_reached, begun = False, len(losses)
+            while not self.is_reached and len(losses) - begun + window <= self.most_steps // len(FRACTIONS):
                 for _ in range(ROUNDS):
                     for view in rng.permutation(len(views)):
                         yield Turn(int(view), targets[view], 1.0, fraction)
                 self.on_window(len(losses), float(np.mean(losses[-window:])))
                 if len(losses) - begun >= 2 * window:
                     self.last_gain = window_gain(losses, window)
-                    if self.last_gain < LEAST_GAIN:
-                        break
-        self.is_reached = True
+                    self.is_reached = self.last_gain < LEAST_GAIN
 
 
 def window_gain(losses: Sequence[float], window: int) -> float:

@@ -89,11 +89,9 @@ def place(
     barycentric weights, takes the place of the binding's own where given. On the CPU in float32 a compiled kernel does
     the same in a fifth of the time.
     """
-    if in_plane_scale.shape[1] == 2:
-        in_plane_scale = torch.nn.functional.pad(in_plane_scale, (0, 1))
     if vertices.device.type == "cpu" and vertices.dtype == torch.float32:
         given = binding.barycentric[:, 1:].float() if uv is None else uv
-        means, covariances = _PlaceCpu.apply(vertices, in_plane_scale, given, binding)
+        means, covariances = _PlaceCpu.apply(vertices, _with_turn(in_plane_scale), given, binding)
         return means, covariances
     return place_plainly(vertices, binding, in_plane_scale, uv)
 
@@ -101,17 +99,22 @@ def place(
 def place_plainly(
     vertices: Tensor, binding: Binding, in_plane_scale: Tensor, uv: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """`place` in plain torch, on any device and for any float type; `in_plane_scale` has three columns."""
+    """`place` in plain torch, on any device and for any float type."""
     uv = binding.barycentric[:, 1:] if uv is None else uv
     corners = vertices.index_select(0, binding.faces.reshape(-1)).reshape(-1, 9)
     a, b, c = corners.index_select(0, binding.face_from_gaussian).reshape(-1, 3, 3).unbind(1)
     e1, e2 = b - a, c - a
     means = a + uv[:, :1] * e1 + uv[:, 1:] * e2
-    s1, s2, turned = in_plane_scale.split(1, dim=1)
+    s1, s2, turned = _with_turn(in_plane_scale).split(1, dim=1)
     u1 = s1 * (AXIS_1[0] * e1 + AXIS_1[1] * e2) + (AXIS_2 * turned) * e2
     u2 = (AXIS_2 * s2) * e2
     thickness = binding.normal_scale_m**2 * torch.eye(3, device=vertices.device, dtype=vertices.dtype)
     return means, u1[:, :, None] * u1[:, None, :] + u2[:, :, None] * u2[:, None, :] + thickness
+
+
+def _with_turn(in_plane_scale: Tensor) -> Tensor:
+    """(g, 3) from (g, 2) or (g, 3)."""
+    return torch.nn.functional.pad(in_plane_scale, (0, 3 - in_plane_scale.shape[1]))
 
 
 class _PlaceCpu(torch.autograd.Function):
