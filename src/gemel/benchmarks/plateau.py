@@ -16,7 +16,7 @@ from gemel.stages.reconstruct.targets import make_targets
 from gemel.stages.reconstruct.views import Views
 
 ROUNDS = 10
-"""Rounds through all training views that make a window."""
+"""Rounds through all training views that usually make a window."""
 LEAST_GAIN = 0.01
 """A window that lowers the mean loss by less than this part of it gains nothing."""
 FRACTIONS = (0.0, 0.5, 1.0)
@@ -33,6 +33,8 @@ class Plateau:
     """Cap on the steps at full size."""
     on_window: Callable[[int, float], None] = lambda steps, loss: None
     """Told the steps so far and the mean loss of every window at full size."""
+    rounds: int = ROUNDS
+    """Rounds that make a window."""
     is_reached: bool = field(default=False, init=False)
     """Whether the last fit's smallest steps ended because nothing was gained, not at the cap."""
     last_gain: float = field(default=float("nan"), init=False)
@@ -43,11 +45,11 @@ class Plateau:
         self.is_reached, self.last_gain = False, float("nan")
         for turn in turns(views, (*self.coarse_steps, 0), rng, device=device):
             yield Turn(turn.view, turn.target, turn.size, FRACTIONS[0])
-        targets, window = make_targets(views, device=device), ROUNDS * len(views)
+        targets, window = make_targets(views, device=device), self.rounds * len(views)
         for fraction in FRACTIONS:
             self.is_reached, begun = False, len(losses)
             while not self.is_reached and len(losses) - begun + window <= self.most_steps // len(FRACTIONS):
-                for _ in range(ROUNDS):
+                for _ in range(self.rounds):
                     for view in rng.permutation(len(views)):
                         yield Turn(int(view), targets[view], 1.0, fraction)
                 self.on_window(len(losses), float(np.mean(losses[-window:])))

@@ -52,7 +52,7 @@ def bench_views(
     withheld = list(range(0, len(views), withhold_every))
     seen = views.subset([i for i in range(len(views)) if i not in withheld])
     counts = (1000,) if quick else _counts(gaussians)
-    plateau = Plateau((10, 10), 3 * len(seen)) if quick else Plateau(COARSE_STEPS, MOST_STEPS, tell_window)
+    plateau = Plateau((10, 10), 3 * len(seen), rounds=1) if quick else Plateau(COARSE_STEPS, MOST_STEPS, tell_window)
     rows: Rows = []
     for count, fitted, renderer in _fits(seen, counts, backend, plateau, seed):
         psnr, ssim = score(fitted.gaussians, views.subset(withheld), renderer=renderer)
