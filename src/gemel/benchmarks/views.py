@@ -24,8 +24,8 @@ OnPart = Callable[[Figures, Rows], None]
 DATA = Path("../shared/data/dtu_scan24")
 COARSE_STEPS = (100, 300)
 """Steps at a quarter and at half the size."""
-MOST_STEPS = 8000
-"""Cap on the steps at full size."""
+MOST_STEPS = 6000
+"""Cap on the steps at full size, a third for each size of step."""
 DEFAULT_STEPS = 7500
 """Steps of gsplat's own trainer: a quarter of its 30 000, for a few dozen small images of one object."""
 _SHORT = {"SplatMesh": "", "free Gaussians": "_free_gaussians", "gsplat default": "_gsplat_default"}
@@ -52,7 +52,7 @@ def bench_views(
     withheld = list(range(0, len(views), withhold_every))
     seen = views.subset([i for i in range(len(views)) if i not in withheld])
     counts = (1000,) if quick else _counts(gaussians)
-    plateau = Plateau((10, 10), 2 * len(seen)) if quick else Plateau(COARSE_STEPS, MOST_STEPS, tell_window)
+    plateau = Plateau((10, 10), 3 * len(seen), rounds=1) if quick else Plateau(COARSE_STEPS, MOST_STEPS, tell_window)
     rows: Rows = []
     for count, fitted, renderer in _fits(seen, counts, backend, plateau, seed):
         psnr, ssim = score(fitted.gaussians, views.subset(withheld), renderer=renderer)

@@ -83,10 +83,9 @@ def place(
     barycentric weights, takes the place of the binding's own where given. On the CPU in float32 a compiled kernel does
     the same in a fifth of the time.
     """
-    in_plane_scale = _with_turn(in_plane_scale)
     if vertices.device.type == "cpu" and vertices.dtype == torch.float32:
         given = binding.barycentric[:, 1:].float() if uv is None else uv
-        means, covariances = _PlaceCpu.apply(vertices, in_plane_scale, given, binding)
+        means, covariances = _PlaceCpu.apply(vertices, _with_turn(in_plane_scale), given, binding)
         return means, covariances
     return place_plainly(vertices, binding, in_plane_scale, uv)
 
@@ -108,8 +107,8 @@ def place_plainly(
 
 
 def _with_turn(in_plane_scale: Tensor) -> Tensor:
-    """With a third column; zero, where there is none."""
-    return in_plane_scale if in_plane_scale.shape[1] == 3 else torch.nn.functional.pad(in_plane_scale, (0, 1))
+    """(g, 3) from (g, 2) or (g, 3)."""
+    return torch.nn.functional.pad(in_plane_scale, (0, 3 - in_plane_scale.shape[1]))
 
 
 class _PlaceCpu(torch.autograd.Function):
