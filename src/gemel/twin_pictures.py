@@ -27,6 +27,8 @@ from gemel.services.render.torch_threads import one_torch_thread
 
 _FRAMES = 4
 """Moments of each episode."""
+_EPISODES = 6
+"""At most so many episodes, evenly chosen."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ def twin_pictures(
     """By file name, one picture for each validation episode and camera; and how alike they are, None without any."""
     from gemel.services.render.twin_view import TwinView
 
-    records = [r for r in fit.validation if r.kind is EpisodeKind.TASK and _tracks_of(r, tracks)]
+    tracked = [r for r in fit.validation if r.kind is EpisodeKind.TASK and _tracks_of(r, tracks)]
+    records = tracked[:: -(-len(tracked) // _EPISODES) or 1]
     if twin.robot is None or not records or not (twin.reconstruction.links or twin.reconstruction.table):
         return {}, None
     robot = CalibratedRobot(compile_stored_robot(twin.robot, blobs), fit.joints, twin.reconstruction)

@@ -117,23 +117,23 @@ class Arena:
 
     def values(self, qpos: Float[np.ndarray, "n nq"]) -> dict[str, Values]:
         """Quantities that observations, rewards and criteria speak of, as far as the task defines them."""
-        p, axis = self._task_frame_in_world(qpos)
+        (x, y, z), axis = self._task_frame_in_world(qpos)
         found = {
-            "object/x": p[:, 0],
-            "object/y": p[:, 1],
-            "object/yaw": np.arctan2(axis[:, 1], axis[:, 0]),
-            "object/distance_from_base": np.hypot(p[:, 0], p[:, 1]),
-            "object/height_below_table": -p[:, 2],
+            "object/x": x,
+            "object/y": y,
+            "object/yaw": np.arctan2(axis[1], axis[0]),
+            "object/distance_from_base": np.hypot(x, y),
+            "object/height_below_table": -z,
         }
         goal = self.task.goal
         if {"object/x", "object/y"} <= set(goal):
-            found["object/position_error"] = np.hypot(p[:, 0] - goal["object/x"], p[:, 1] - goal["object/y"])
+            found["object/position_error"] = np.hypot(x - goal["object/x"], y - goal["object/y"])
         if "object/yaw" in goal:
             found["object/yaw_error"] = np.abs(wrapped(found["object/yaw"] - goal["object/yaw"]))
         if self.arm is not None:
             tips = self.arm.tips(self.readings(qpos))
             found |= {"tip/x": tips[:, 0], "tip/y": tips[:, 1]}
-            found["tip/distance"] = np.linalg.norm(tips - p[:, :2], axis=1)
+            found["tip/distance"] = np.hypot(tips[:, 0] - x, tips[:, 1] - y)
         return found
 
     def holds(self, criterion: Criterion, values: Mapping[str, Values], count: int) -> Bool[np.ndarray, " n"]:
@@ -147,18 +147,18 @@ class Arena:
         body = self.model.body(self.object).id
         return int(self.model.jnt_qposadr[self.model.body_jntadr[body]])
 
-    def _task_frame_in_world(self, qpos: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Origin (n, 3) and x axis (n, 3) of the task's frame; written out, as it is done at every step."""
+    def _task_frame_in_world(self, qpos: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Origin (x, y, z) and direction (x, y) of the x axis of the task's frame; written out, as it is often done."""
         at = self._object_at
-        w, x, y, z = qpos[:, at + 3 : at + 7].T
+        w, x, y, z = np.ascontiguousarray(qpos[:, at + 3 : at + 7].T)
         rows = (
-            (w * w + x * x - y * y - z * z, 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)),
-            (2.0 * (x * y + w * z), w * w - x * x + y * y - z * z, 2.0 * (y * z - w * x)),
-            (2.0 * (x * z - w * y), 2.0 * (y * z + w * x), w * w - x * x - y * y + z * z),
+            (1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)),
+            (2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)),
+            (2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)),
         )
         t, a = self.T_object_task.translation, self.T_object_task.rotation.as_matrix()[:, 0]
-        origin = [qpos[:, at + i] + r[0] * t[0] + r[1] * t[1] + r[2] * t[2] for i, r in enumerate(rows)]
-        return np.stack(origin, axis=1), np.stack([r[0] * a[0] + r[1] * a[1] + r[2] * a[2] for r in rows], axis=1)
+        origin = [qpos[:, at + i] + _dot(row, t) for i, row in enumerate(rows)]
+        return origin, [_dot(row, a) for row in rows[:2]]
 
     def _placed(self, given: Mapping[str, Values], count: int) -> SE3:
         """The object's pose, at rest, where the task's frame is asked for."""
@@ -170,3 +170,8 @@ class Arena:
         names = ("object/x", "object/y", "object/z")
         place = np.column_stack([np.broadcast_to(given.get(n, p[i]), (count,)) for i, n in enumerate(names)])
         return SE3(SO3.exp(turn) @ T_rest_task.rotation, place) @ self.T_object_task.inverse()
+
+
+def _dot(row: tuple[np.ndarray, ...], vector: Float[np.ndarray, "3"]) -> np.ndarray:
+    """A row of many matrices times a vector; parts that are zero cost nothing."""
+    return sum((part * float(v) for part, v in zip(row, vector, strict=True) if v), np.zeros(1))

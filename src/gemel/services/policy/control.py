@@ -74,8 +74,8 @@ class TipControl:
         """Joints that carry the tips by the actions, on a leash."""
         measured = self._arm.tips(readings)
         ahead = self._places + np.clip(actions, -self._largest_m, self._largest_m) - measured
-        length = np.linalg.norm(ahead, axis=1, keepdims=True)
-        self._places = measured + ahead * np.minimum(1.0, LEASH_M / np.maximum(length, 1e-9))
+        length = np.hypot(ahead[:, 0], ahead[:, 1])
+        self._places = measured + ahead * np.minimum(1.0, LEASH_M / np.maximum(length, 1e-9))[:, None]
         self._q = self._arm.reach(self._places, self._q)
         return self._q
 

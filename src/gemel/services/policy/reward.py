@@ -26,11 +26,14 @@ def rewards(
     known = [name for name in task.reward_weights if name in terms]
     if not known:
         return is_success.astype(np.float64)
-    return np.sum([task.reward_weights[name] * terms[name] for name in known], axis=0)
+    total = np.zeros(len(is_success))
+    for name in known:
+        total += task.reward_weights[name] * terms[name]
+    return total
 
 
 def _terms(values: Mapping[str, Values], actions: Float[np.ndarray, "n a"]) -> dict[str, Values]:
-    terms: dict[str, Values] = {"action_rate": np.sum(actions**2, axis=1)}
+    terms: dict[str, Values] = {"action_rate": np.einsum("na,na->n", actions, actions)}
     if "tip/distance" in values:
         terms["reach"] = 1.0 - np.tanh(np.maximum(values["tip/distance"], 0.15) / 0.2)
     if "object/position_error" in values:

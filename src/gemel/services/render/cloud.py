@@ -15,7 +15,7 @@ from gemel.artifacts.gaussians import Gaussians
 from gemel.artifacts.splatmesh import SplatMesh
 from gemel.services.render.renderer import Renderer, RenderRequest
 from gemel.services.render.spherical_harmonics import C0
-from gemel.services.render.splatmesh import Binding, place_plainly
+from gemel.services.render.splatmesh import Binding, place
 
 STILL = -1
 """Link of Gaussians that stand still in the world."""
@@ -42,7 +42,7 @@ def part_of_mesh(mesh: SplatMesh, link: int, device: str) -> Part:
         normal_scale_m=mesh.normal_scale_m,
     )
     scale = torch.tensor(mesh.in_plane_scale, dtype=torch.float64)
-    means, covariances = place_plainly(torch.tensor(mesh.vertices, dtype=torch.float64), binding, scale)
+    means, covariances = place(torch.tensor(mesh.vertices, dtype=torch.float64), binding, scale)
     return _part(link, means, covariances, mesh.opacity, mesh.sh, device)
 
 

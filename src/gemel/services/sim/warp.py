@@ -17,6 +17,7 @@ from jaxtyping import Float
 from gemel.errors import ConfigError
 from gemel.services.sim.drives import DriveSettings
 from gemel.services.sim.native import SimulatorNative
+from gemel.services.sim.readout import is_finite
 from gemel.services.sim.simulations import Rows, Simulations, Stretch
 from gemel.services.sim.simulator import Rollout
 from gemel.services.sim.warp_drives import DrivesWarp
@@ -120,9 +121,8 @@ class SimulatorWarp(Simulations):
             self._drives.fill(commands[:, t], every, self._is_ramp, self._buffer)
             wp.capture_launch(self._graph)
             qpos, qvel = self.qpos, self.qvel
-            is_broken = ~np.isfinite(qpos.sum(axis=1) + qvel.sum(axis=1))
-            if is_broken.any():
-                broken = np.flatnonzero(is_broken)
+            broken = np.flatnonzero(~is_finite(qpos[:, None], qvel[:, None]))
+            if len(broken):
                 self._is_diverged[broken] = True
                 qpos[broken], qvel[broken] = before[broken], 0.0
                 self._place(broken, qpos[broken], qvel[broken], np.array(self._d.ctrl.numpy())[broken])

@@ -1,0 +1,70 @@
+"""A project's twin as robot and environments, from its folder: what users call."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gemel.artifacts.provenance import Provenance
+from gemel.commands.screen import ScreenReporter
+from gemel.pipeline import run_project
+from gemel.project import open_project
+from gemel.store.store import Store
+from services.sim.made_twin import SAMPLE_ROBOT, block_twin, sample_robot
+
+gym = pytest.importorskip("gymnasium", reason="needs the extra `gym`")
+
+
+@pytest.fixture(scope="module")
+def twin_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundled capture, ingested and split, with a nominal twin of its robot put in place of a fitted one."""
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "twin.toml").write_text(f'[capture]\nsource = "{SAMPLE_ROBOT.parents[1]}"\n')
+    project = open_project(folder)
+    run_project(project, ScreenReporter(), last="split")
+    store = Store(project.store_folder)
+    twin = block_twin(store, {"contact/t_block-table/friction": (0.4, 0.6)}, robot=sample_robot(store))
+    store.put(twin, Provenance("assemble", {}, {}, {}, "", 0, "cpu"), key="made", duration_s=0.0)
+    store.close()
+    return folder
+
+
+def test_a_robot_waits_where_calibration_trials_start_and_is_as_late_as_they_say(twin_folder: Path) -> None:
+    import gemel.envs
+
+    robot = gemel.envs.make_robot(twin_folder, task="push-t")
+    arm = robot.arena.arm
+    assert arm is not None
+    x, y = arm.tips(robot.arena.home[None])[0]
+    (x_low, x_high), (y_low, y_high) = (robot.arena.task.initial_conditions[f"tip/{axis}"] for axis in "xy")
+    assert x_low - 0.02 < x < x_high + 0.02
+    assert y_low - 0.02 < y < y_high + 0.02
+    assert 0.03 < robot.arena.delay_s < 0.2
+    robot.reset({"object/x": 0.45})
+    robot.act(np.array([0.01, 0.0]))
+    assert robot.observe().time_s == pytest.approx(0.1)
+
+
+def test_environments_are_made_by_name(twin_folder: Path) -> None:
+    """gymnasium.make and make_vec with a project's folder; the holdout is not touched, and the ledger stays whole."""
+    import gemel.envs
+    from gemel.artifacts.split import Role
+    from gemel.store.seal import current_roles
+
+    env = gym.make(gemel.envs.ID, twin=str(twin_folder), task="push-t")
+    state, _ = env.reset(seed=0)
+    assert state.shape == (5,)
+    many = gym.make_vec(
+        gemel.envs.ID, num_envs=3, vectorization_mode="vector_entry_point", twin=str(twin_folder), task="push-t"
+    )
+    many.reset(seed=0)
+    states, rewards, *_ = many.step(np.zeros((3, 2), dtype=np.float32))
+    assert states.shape == (3, 5)
+    assert np.isfinite(rewards).all()
+    store = Store.open(open_project(twin_folder).store_folder)
+    roles = current_roles(store.ledger)
+    assert roles is not None
+    read = {e.body["episode"] for e in store.ledger.entries("read") if e.body["stage"] == "environment"}
+    store.close()
+    assert read
+    assert all(roles.role_from_episode[episode] is Role.CALIBRATION for episode in read)
