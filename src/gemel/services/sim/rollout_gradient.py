@@ -37,6 +37,8 @@ class DifferentiableRollout:
         self._pairs = max(draws // 2, 1) if draws else max(8, 4 * len(root))
         self.slopes: Float[np.ndarray, "k 6 p"] = np.zeros((0, 6, len(root)))
         """Of the last call: shift of the origin [m] and turn about it [rad], along the world's axes."""
+        self.bend: Float[np.ndarray, "k 6"] = np.zeros((0, 6))
+        """How far the plane passes by the rollout itself."""
         self.roughness: Float[np.ndarray, "k 6 6"] = np.zeros((0, 6, 6))
         """Covariance of what the plane misses: contacts that switch, and what bends."""
         self.doubt: Float[np.ndarray, "p p"] = np.zeros_like(self._root)
@@ -47,7 +49,7 @@ class DifferentiableRollout:
         return torch.Tensor(_Rollout.apply(z, self))
 
     def linearise(self, z: Float[np.ndarray, " p"]) -> Float[np.ndarray, "k 4 4"]:
-        """Poses at z; sets `slopes`, `roughness` and `doubt`."""
+        """Poses at z; sets `slopes`, `bend`, `roughness` and `doubt`."""
         steps = self._rng.standard_normal((self._pairs, len(z))) @ self._root.T
         steps = np.concatenate([steps, -steps])  # what bends alike on both sides cancels
         poses, is_diverged = self._simulate(np.concatenate([z[None], z + steps]))
@@ -69,6 +71,7 @@ class DifferentiableRollout:
         found = np.linalg.lstsq(design, away.reshape(len(steps), -1), rcond=None)[0]
         missed = away - (design @ found).reshape(away.shape)
         self.slopes = np.moveaxis(found[1:].reshape(steps.shape[1], *away.shape[1:]), 0, -1)
+        self.bend = found[0].reshape(away.shape[1:])
         self.roughness = np.einsum("nki,nkj->kij", missed, missed) / max(len(steps) - design.shape[1], 1)
         self.doubt = np.linalg.pinv(design.T @ design, hermitian=True)[1:, 1:]
 

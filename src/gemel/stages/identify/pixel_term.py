@@ -81,6 +81,8 @@ class PixelTerm:
         weights = np.array([_trust(e, f, T) for e, f, T in zip(seen, self._frames, Ts, strict=True)])
         information = weights[:, None, None] * np.stack([evidence.information for evidence in seen])
         asked = weights[:, None] * np.stack([evidence.gradient for evidence in seen])
+        # Slopes are those of the plane; so is what they are to explain.
+        asked -= np.einsum("kij,kj->ki", information, rollout.bend)
         (score,) = torch.autograd.grad(poses, at, torch.as_tensor(_in_matrices(asked, Ts)))
         images = sum(evidence.is_any for evidence in seen)
         squares = np.einsum("ki,kij,kj->", asked, np.linalg.pinv(information, hermitian=True), asked)

@@ -23,7 +23,7 @@ from gemel.stages.identify.footage import SeenFrame
 from gemel.stages.identify.pixel_term import PixelSlopes, PixelTerm
 from gemel.stages.identify.tracked_problem import TrackedProblem
 
-_WIDTH = 0.15
+_WIDTH = 0.05
 """Rollouts are spread at least so far, in standard deviations of the prior: contact is rough on small scales."""
 _STEPS = 8
 """Most times that the frames are drawn anew."""
