@@ -8,7 +8,7 @@ import mujoco_warp as mjw  # noqa: TID253
 import numpy as np
 import warp as wp  # noqa: TID253
 
-from gemel.services.sim.warp import SimulatorWarp, own_fields, room_needed
+from gemel.services.sim.warp import SimulatorWarp, on_device, own_fields, room_needed
 
 
 class ListeningWarp(SimulatorWarp):
@@ -32,7 +32,7 @@ def bare_warp(
     count, (contacts, rows) = len(qpos), room_needed(model)
     free = wp.get_device().free_memory
     sizes = {name: count for name in fields if name in own_fields(mjw.Model)}
-    m = mjw.put_model(model, batch_sizes=sizes)
+    m = on_device(model, batch_sizes=sizes)
     for name in sizes:
         field = getattr(m, name)
         field.assign(np.ascontiguousarray(fields[name], dtype=np.float32).reshape(field.numpy().shape))
@@ -68,6 +68,7 @@ def bare_warp(
             wp.copy(buffer, command)
             wp.capture_launch(capture.graph)
         wp.synchronize()
+        assert m is not None  # the graph reads the model's arrays, which live as long as this function knows the model
         return time.perf_counter() - started
 
     return run, float(taken)

@@ -25,6 +25,7 @@ from gemel.services.sim.warp_rows import write_rows
 
 wp.config.log_level = wp.LOG_WARNING
 _STATE = ("qpos", "qvel", "act", "ctrl", "qacc_warmstart", "time")
+_MOST_ITERATIONS = 20
 _PLANE, _SPHERE = 0, 2
 """Codes of mujoco.mjtGeom."""
 _ON_PLANE, _ELSEWHERE = 4, 8
@@ -50,7 +51,7 @@ class SimulatorWarp(Simulations):
         self._host = SimulatorNative(model, count)
         with wp.ScopedDevice(self._device):
             try:
-                self._m: Any = mjw.put_model(model)
+                self._m: Any = on_device(model)
             except (NotImplementedError, ValueError) as error:
                 raise ConfigError(
                     f"mujoco_warp cannot simulate this scene: {error}", remedy="simulate it with `native`"
@@ -151,6 +152,18 @@ class SimulatorWarp(Simulations):
         for step in range(every):
             wp.copy(self._d.ctrl, self._buffer[step])
             mjw.step(self._m, self._d)
+
+
+def on_device(model: Any, **options: Any) -> Any:
+    """The model for mujoco_warp.
+
+    In single precision a few worlds stall just above the solver's tolerance, and all others would wait for them: twenty
+    Newton steps are enough. Warnings about it, printed by the device for every world and step, are turned off.
+    """
+    m = mjw.put_model(model, **options)
+    m.opt.iterations = min(int(model.opt.iterations), _MOST_ITERATIONS)
+    m.opt.warn_overflow &= ~(mjw.OverflowType.ITERATIONS | mjw.OverflowType.LS_ITERATIONS)
+    return m
 
 
 def room_needed(model: Any) -> tuple[int, int]:
