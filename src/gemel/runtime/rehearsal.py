@@ -19,6 +19,7 @@ from gemel.geometry import SE3
 from gemel.services.inference import PriorMap
 from gemel.services.inference.kalman import kalman_step, tempering_step
 from gemel.services.sim.compile import CompileConfig, compile_twin, mean_draw
+from gemel.services.sim.led_servos import servo_leads
 from gemel.services.sim.native import SimulatorNative
 
 _TICK_S = 0.02
@@ -126,8 +127,12 @@ class Rehearsal:
         self._pass_on()
 
     def _pass_on(self) -> None:
+        """Give each simulation its draw; servos follow the log without trailing it."""
         names = [parameter.name for parameter in self._map.parameters]
-        self._simulator.set_parameters(names, self._map.to_parameters(self._z))
+        draws = self._map.to_parameters(self._z)
+        leads = servo_leads(self._scene.model, len(draws), dict(zip(names, draws.T, strict=True)))
+        leads = {name: lead for name, lead in leads.items() if name not in names}
+        self._simulator.set_parameters([*names, *leads], np.column_stack([draws, *leads.values()]))
 
 
 def middle(poses: SE3) -> SE3:

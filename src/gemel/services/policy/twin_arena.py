@@ -20,6 +20,7 @@ from gemel.services.policy.command_delay import command_delay_s
 from gemel.services.policy.control import ChainArm
 from gemel.services.policy.task_frame import task_frame
 from gemel.services.sim.compile import CompileConfig, compile_twin
+from gemel.services.sim.led_servos import servo_leads
 from gemel.services.sim.slots import controls
 from gemel.services.tasks import get_object, object_names
 
@@ -76,16 +77,8 @@ def twin_arena(
 
 
 def feed_forward(model: Any, known: frozenset[str]) -> Mapping[str, float]:
-    """Velocity feed-forward that keeps servos from trailing by kv / kp, as those of real arms do, where unknown."""
-    found = {}
-    for control in controls(model):
-        gain, damping = float(model.actuator_gainprm[control.actuator, 0]), -float(
-            model.actuator_biasprm[control.actuator, 2]
-        )  # fmt: skip
-        name = f"robot/{control.label}/lead"
-        if control.joint is not None and gain > 0.0 and damping > 0.0 and name not in known:
-            found[name] = damping / gain
-    return found
+    """Velocity feed-forward that keeps servos from trailing, as those of real arms do, where it is not believed in."""
+    return {name: float(lead[0]) for name, lead in servo_leads(model, 1, {}).items() if name not in known}
 
 
 def _object(twin: Twin, task: Task) -> str:
