@@ -4,7 +4,6 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-import torch
 
 from gemel.services.render.cloud import STILL, Cloud, part_of_gaussians, part_of_mesh
 from gemel.services.render.renderer import make_renderer
@@ -123,6 +122,8 @@ def test_links_move_rigidly_to_poses_that_no_view_shows(angle_rad: float):
         poses.Ts_world_link[0], poses.Ts_camera_world[0], poses.intrinsics[0], views.images[0].shape[:2],
         cloud.colours, renderer=make_renderer("cpu"),
     ).numpy()  # fmt: skip
+    import torch
+
     is_judged = ~views.taken[0]  # the object was not given
     assert psnr_db(torch.tensor(picture), torch.tensor(truth.image), torch.tensor(is_judged)) > 25.0
     is_arm = np.isfinite(truth.depth) & is_judged
