@@ -57,8 +57,8 @@ class ObjectPrompt:
     """`[objects.NAME]`: what says which object is meant; nothing at all means the thing on the table."""
 
     prompt: str = ""
-    """In words, such as `orange T-shaped block`: all that a whole SAM 3 checkpoint needs; `classical` understands colours
-    in it."""
+    """In words, such as `orange T-shaped block`: all that a whole SAM 3 checkpoint needs; `classical` understands
+    colours in it."""
     points: tuple[PointPrompt, ...] = ()
     boxes: tuple[BoxPrompt, ...] = ()
 

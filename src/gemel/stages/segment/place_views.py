@@ -11,7 +11,6 @@ from gemel.stages.segment.placed import Placed, grown
 from gemel.stages.segment.table_align import (
     BLURS_PX,
     Corrected,
-    agreement,
     align_to_table,
     fit_shared,
     map_layers,
@@ -24,9 +23,6 @@ from gemel.stages.segment.view import View
 _KEY_VIEWS = 30
 _KEY_FIXED = 6
 _FIXED_WEIGHT = 2.0
-_STARTS = ((0.0, 0.0), (1.2, 1.2), (1.2, -1.2), (-1.2, 1.2), (-1.2, -1.2))
-"""Turns about the image's axes from which a standing camera's fit starts, in standard deviations: wood grain has many
-false matches."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,21 +90,14 @@ def _fixed_correction(
     """The mounting of a standing camera: its median image against the map that the moving cameras made."""
     still: Backdrop = camera_median(views, [_near_robot(v) for v in views])
     view = replace(views[0], image=still.colour.clip(0, 255).astype(np.uint8))
-    features = {blur: table_feature(view.image, blur) for blur in BLURS_PX}
-    layers = {
-        b: map_layers([table_feature(v.image, b) for v in moving], moving, states, grid, hidden) for b in features
-    }
-    best, most = np.zeros(6), -1.0
-    for turn in _STARTS:
-        state = Corrected(np.array([0.0, 0.0, 0.0, *(t * view.rotation_sigma_rad for t in turn), 0.0]), np.zeros(6))
-        for blur, feature in features.items():
-            seen = see(view, feature, standing_pixels(view, state, grid, rough) | ~still.is_known)
-            for _ in range(4):
-                (state,) = fit_shared([seen], [state], layers[blur], grid)
-        agrees = agreement(seen, state, layers[BLURS_PX[-1]], grid)
-        if agrees > most:
-            best, most = state.shared, agrees
-    return best
+    state = Corrected(np.zeros(6), np.zeros(6))
+    for blur in BLURS_PX:
+        layers = map_layers([table_feature(v.image, blur) for v in moving], moving, states, grid, hidden)
+        blind = standing_pixels(view, state, grid, rough) | ~still.is_known
+        seen = see(view, table_feature(view.image, blur), blind)
+        for _ in range(4):
+            (state,) = fit_shared([seen], [state], layers, grid)
+    return state.shared
 
 
 def _placed(views: list[View], states: list[Corrected]) -> list[Placed]:

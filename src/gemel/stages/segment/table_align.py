@@ -16,13 +16,11 @@ from gemel.geometry import SE3, SO3
 from gemel.stages.segment.table_map import TableGrid, median_known, sample_views
 from gemel.stages.segment.view import View, pixel_rays
 
-BLURS_PX = (12.0, 8.0, 6.0, 4.0, 3.0, 2.0, 1.4, 1.0)
+BLURS_PX = (4.0, 3.0, 2.0, 1.4, 1.0)
 _SHARED_STEPS, _OWN_STEPS = 3, 2
 _OWN_PART = 0.1
 """Standard deviation of a view's own error over that of its camera's mounting."""
 _STRIDE = 2
-_FEWEST = 50
-"""A view that shows fewer pixels of the map says nothing."""
 _TUKEY = 4.685
 """Tukey's constant: 95 % efficiency for Gaussian residuals."""
 _CORRELATED = 50.0
@@ -119,12 +117,6 @@ def fit_own(seen: Seen, state: Corrected, layers: Float[np.ndarray, "row column 
     return state
 
 
-def agreement(seen: Seen, state: Corrected, layers: Float[np.ndarray, "row column 3"], grid: TableGrid) -> float:
-    """Correlation of what a view shows with the map."""
-    _, _, found, known = _on_map(seen, state, layers, grid)
-    return float(np.corrcoef(seen.feature[known], found[known, 0])[0, 1]) if known.sum() >= _FEWEST else 0.0
-
-
 def guess_of(view: View) -> SE3:
     """The pose that the view came with."""
     assert view.T_world_camera is not None
@@ -155,26 +147,6 @@ def _normal_equations(
     seen: Seen, state: Corrected, layers: Float[np.ndarray, "row column 3"], grid: TableGrid
 ) -> tuple[Float[np.ndarray, "6 6"], Float[np.ndarray, "6"]]:
     """Weighted J'J and J'r for a shift and a turn in the camera's own frame."""
-    d, s, found, known = _on_map(seen, state, layers, grid)
-    if known.sum() < _FEWEST:
-        return np.zeros((6, 6)), np.zeros(6)
-    d, s, found = d[known], s[known], found[known]
-    residual = seen.feature[known] - found[:, 0]
-    scale = 1.4826 * np.median(np.abs(residual)) + 1e-3
-    weight = np.clip(1.0 - (residual / (_TUKEY * scale)) ** 2, 0.0, None) ** 2 / (scale**2 * _CORRELATED)
-    along_z = -(found[:, 1:] * d[:, :2]).sum(axis=1) / d[:, 2]  # lifting the camera moves the hit along the ray
-    normal = np.column_stack([found[:, 1:], along_z])  # change of the map per shift of the ray's foot, world axes
-    R = guess_of(seen.view).rotation.as_matrix()
-    J = np.column_stack([normal @ R, (s[:, None] * np.cross(d, normal)) @ R])
-    return (J * weight[:, None]).T @ J, (J * weight[:, None]).T @ residual
-
-
-def _on_map(
-    seen: Seen, state: Corrected, layers: Float[np.ndarray, "row column 3"], grid: TableGrid
-) -> tuple[
-    Float[np.ndarray, "n 3"], Float[np.ndarray, " n"], Float[np.ndarray, "n 3"], Bool[np.ndarray, " n"]
-]:  # fmt: skip
-    """Where a view's rays meet the map: directions in the world, distances, layers of the map, and whether known."""
     import cv2
 
     pose = state.pose(seen.view)
@@ -185,4 +157,15 @@ def _on_map(
     at = np.nan_to_num(grid.places(points), nan=-9.0).clip(-9.0, 1e5).astype(np.float32)
     found = cv2.remap(layers, at[:, :1], at[:, 1:], cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT,
                       borderValue=(np.nan,) * 4)[:, 0]  # fmt: skip
-    return d, s, found.astype(np.float64), np.isfinite(found).all(axis=1) & (s > 0)
+    known = np.isfinite(found).all(axis=1) & (s > 0)
+    if known.sum() < 50:
+        return np.zeros((6, 6)), np.zeros(6)
+    d, s, found = d[known], s[known], found[known].astype(np.float64)
+    residual = seen.feature[known] - found[:, 0]
+    scale = 1.4826 * np.median(np.abs(residual)) + 1e-3
+    weight = np.clip(1.0 - (residual / (_TUKEY * scale)) ** 2, 0.0, None) ** 2 / (scale**2 * _CORRELATED)
+    along_z = -(found[:, 1:] * d[:, :2]).sum(axis=1) / d[:, 2]  # lifting the camera moves the hit along the ray
+    normal = np.column_stack([found[:, 1:], along_z])  # change of the map per shift of the ray's foot, world axes
+    R = guess_of(seen.view).rotation.as_matrix()
+    J = np.column_stack([normal @ R, (s[:, None] * np.cross(d, normal)) @ R])
+    return (J * weight[:, None]).T @ J, (J * weight[:, None]).T @ residual
