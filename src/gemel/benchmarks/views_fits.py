@@ -74,7 +74,7 @@ def object_config(gaussian_count: int) -> Any:
         smoothing=1.0, turn_step=0.02, sh_count=4, light_step=0.0,
         weights=LossWeights(normal=0.002, laplacian=0.005, edge=0.005),
     )  # fmt: skip
-    return ObjectConfig(table_z=None, face_count=gaussian_count, unseen_coarseness=3.0, fit=fit)
+    return ObjectConfig(table_z=None, face_count=gaussian_count, unseen_coarseness=6.0, fit=fit)
 
 
 def tell_window(steps: int, loss: float) -> None:
