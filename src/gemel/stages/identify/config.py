@@ -8,6 +8,8 @@ from gemel.errors import ConfigError, choices_text
 PUSH_WORTH = 0.15
 """Seven pushes count as one independent number per component: what a nominal scene misses (uneven friction, how weight
 is spread over the bottom, play) is much the same in all of them. Chosen on push-t worlds of seeds 0-9 and 100-111."""
+PIXEL_WORTH = 0.15
+"""Independent images that all images of a piece of motion count as; as for tracks when the refinement was made."""
 METHODS = ("eki", "svgd", "npe", "gauss_newton")
 DERIVATIVES = ("differences", "mjx")
 
@@ -44,6 +46,8 @@ class IdentifyConfig:
     corrected where the images ask for it (docs/pixels.md)."""
     pixel_frames: int = 6
     """Most frames of each piece of motion that this step looks at."""
+    pixel_worth: float = PIXEL_WORTH
+    """How many independent images each piece of motion counts as in this step."""
     derivatives: Literal["differences", "mjx"] = "differences"
     """Slopes for `gauss_newton`: finite differences of rollouts, or MuJoCo's own derivatives in MJX, for problems that
     offer them (robot parameters without contact; extra `mjx`)."""
@@ -66,8 +70,12 @@ class IdentifyConfig:
             raise ConfigError(
                 f"derivatives {choices_text(self.derivatives, DERIVATIVES)}", remedy="use one of the choices"
             )
-        if self.pixel_frames < 1:
-            raise ConfigError(f"pixel_frames is {self.pixel_frames}.", remedy="give 1 or more")
+        if self.pixel_frames < 1 or not 0.0 < self.pixel_worth <= 100.0:
+            raise ConfigError(
+                f"pixel_frames is {self.pixel_frames} and pixel_worth {self.pixel_worth}; at least 1, and a positive "
+                "number up to 100, were expected.",
+                remedy="leave these settings out to get the defaults",
+            )
         if self.draws < 100 or self.kalman_steps < 1 or self.refinements < 0 or self.ensemble < 0:
             raise ConfigError(
                 "identify needs draws >= 100, kalman_steps >= 1, refinements >= 0 and ensemble >= 0.",
