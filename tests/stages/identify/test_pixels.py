@@ -24,7 +24,7 @@ def frames() -> tuple[SeenFrame, ...]:
 def test_pixels_move_the_friction_to_the_truth(frames: tuple[SeenFrame, ...], start: float) -> None:
     """From either side, the mean ends within 0.01 of the truth, in an interval that is narrower and holds it."""
     prior, track = about(start, 0.05)
-    found, info = refine_by_pixels(slide_problem(), prior, track, frames, block(), np.random.default_rng(1))
+    found, info = refine_by_pixels(slide_problem(), prior, track, frames, block(), np.random.default_rng(1), worth=1.0)
     low, high = np.quantile(found.samples[:, 0], [0.025, 0.975])
     assert found.samples.mean() == pytest.approx(_TRUTH, abs=0.01)
     assert low < _TRUTH < high
@@ -37,7 +37,7 @@ def test_pixels_move_the_friction_to_the_truth(frames: tuple[SeenFrame, ...], st
 def test_contradiction_leaves_the_track(frames: tuple[SeenFrame, ...]) -> None:
     """Pixels that are many standard deviations from a sure track change nothing, and it is said."""
     prior, track = about(0.65, 0.01)
-    found, info = refine_by_pixels(slide_problem(), prior, track, frames, block(), np.random.default_rng(2))
+    found, info = refine_by_pixels(slide_problem(), prior, track, frames, block(), np.random.default_rng(2), worth=1.0)
     assert found is track
     assert "disagree" in info.words
 
@@ -58,10 +58,9 @@ def test_intersection_is_never_surer_than_both_at_once() -> None:
 
 
 def test_tempering_counts_segments_and_misfit() -> None:
-    """Six images of a segment count as one where segments do; twice the misfit is a quarter of the weight."""
+    """Six images that are worth one count as one; twice the misfit is a quarter of the weight."""
     slopes = PixelSlopes(np.zeros(1), np.eye(1), level=1.0, roughness=0.0, images=24)
-    assert tempering_of(slopes, 4, 1.0) == pytest.approx(1.0 / 6.0)
-    assert tempering_of(slopes, 4, 0.15) == pytest.approx(0.15 / 6.0)
-    assert tempering_of(replace(slopes, level=2.0), 4, 1.0) == pytest.approx(1.0 / 24.0)
-    assert tempering_of(replace(slopes, roughness=1.0), 4, 1.0) == pytest.approx(1.0 / 12.0)
-    assert tempering_of(replace(slopes, level=0.5), 4, 10.0) == 1.0  # never more than the pixels themselves
+    assert tempering_of(slopes, 4.0) == pytest.approx(1.0 / 6.0)
+    assert tempering_of(replace(slopes, level=2.0), 4.0) == pytest.approx(1.0 / 24.0)
+    assert tempering_of(replace(slopes, roughness=1.0), 4.0) == pytest.approx(1.0 / 12.0)
+    assert tempering_of(replace(slopes, level=0.5), 40.0) == 1.0  # never more than the pixels themselves

@@ -12,6 +12,8 @@ PUSH_WORTH = 0.3
 same in all of them. Chosen on push-t worlds of seeds 0-10: with 0.5, 7 of 9 intervals of 90 % held the truth."""
 _FEW = 4
 """Up to so many parameters a few thousand true simulations say what the posterior is."""
+PIXEL_WORTH = 0.15
+"""Independent images that all images of a piece of motion count as; as for tracks when the refinement was made."""
 METHODS = ("eki", "svgd", "npe", "gauss_newton")
 DERIVATIVES = ("differences", "mjx")
 
@@ -52,6 +54,8 @@ class IdentifyConfig:
     corrected where the images ask for it (docs/pixels.md)."""
     pixel_frames: int = 6
     """Most frames of each piece of motion that this step looks at."""
+    pixel_worth: float = PIXEL_WORTH
+    """How many independent images each piece of motion counts as in this step."""
     derivatives: Literal["differences", "mjx"] = "differences"
     """Slopes for `gauss_newton`: finite differences of rollouts, or MuJoCo's own derivatives in MJX, for problems that
     offer them (robot parameters without contact; extra `mjx`)."""
@@ -87,8 +91,12 @@ class IdentifyConfig:
             raise ConfigError(
                 f"derivatives {choices_text(self.derivatives, DERIVATIVES)}", remedy="use one of the choices"
             )
-        if self.pixel_frames < 1:
-            raise ConfigError(f"pixel_frames is {self.pixel_frames}.", remedy="give 1 or more")
+        if self.pixel_frames < 1 or not 0.0 < self.pixel_worth <= 100.0:
+            raise ConfigError(
+                f"pixel_frames is {self.pixel_frames} and pixel_worth {self.pixel_worth}; at least 1, and a positive "
+                "number up to 100, were expected.",
+                remedy="leave these settings out to get the defaults",
+            )
         least = min(self.refinements, self.ensemble, self.generations)
         if self.draws < 100 or self.kalman_steps < 1 or least < 0 or self.worth < 1.0:
             raise ConfigError(

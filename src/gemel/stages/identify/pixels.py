@@ -4,8 +4,8 @@ Gauss-Newton steps on the photometric loss (`pixel_term.py`) lead from the mean 
 and prior agree. Two things keep the result honest.
 
 - Pixels are no independent witnesses, and no model follows them all. The loss is tempered (a power likelihood, as in
-  Holmes and Walker 2017): all images of a segment count as `push_worth` says, as its frames do for tracks, and the
-  noise level is what images ask for at the best fit.
+  Holmes and Walker 2017): all images of a segment count as `pixel_worth` independent ones, and the noise level is
+  what images ask for at the best fit.
 - Tracks were made of the same pixels. The two posteriors are joined by covariance intersection (Julier and Uhlmann
   1997), which holds whatever they share: the prior and each pixel count once.
 """
@@ -19,6 +19,7 @@ from jaxtyping import Float
 from gemel.artifacts.belief import Belief
 from gemel.artifacts.splatmesh import SplatMesh
 from gemel.services.inference import PriorMap
+from gemel.stages.identify.config import PIXEL_WORTH
 from gemel.stages.identify.footage import SeenFrame
 from gemel.stages.identify.pixel_term import PixelSlopes, PixelTerm
 from gemel.stages.identify.tracked_problem import TrackedProblem
@@ -59,8 +60,13 @@ def refine_by_pixels(
     frames: Sequence[SeenFrame],
     mesh: SplatMesh,
     rng: np.random.Generator,
+    *,
+    worth: float = PIXEL_WORTH,
 ) -> tuple[Belief, PixelInfo]:
-    """The posterior of the track, moved and narrowed as far as the frames allow."""
+    """The posterior of the track, moved and narrowed as far as the frames allow.
+
+    `worth` is how many independent images each segment counts as.
+    """
     from gemel.services.render.renderer import make_renderer
     from gemel.services.render.torch_threads import one_torch_thread
 
@@ -70,10 +76,11 @@ def refine_by_pixels(
     covariance = np.atleast_2d(np.cov(z.T, aweights=posterior.weights)) + 1e-9 * np.eye(len(mean))
     with one_torch_thread():
         term = PixelTerm(problem, to_normal, frames, mesh, renderer=make_renderer("cpu"))
-        at, slopes = _most_likely(term, mean, covariance, problem, rng)
+        count = worth * len(problem.segments)
+        at, slopes = _most_likely(term, mean, covariance, count, rng)
     if slopes.images == 0:
         return posterior, PixelInfo(0, 0.0, 0.0, 0.0, "No frame shows the object where simulations take it.")
-    tempering = tempering_of(slopes, len(problem.segments), problem.push_worth)
+    tempering = tempering_of(slopes, count)
     precision = np.eye(len(mean)) + tempering * slopes.curvature
     apart = _apart(at - mean, covariance, precision)
     info = PixelInfo(slopes.images, tempering, 0.0, apart, "")
@@ -95,7 +102,7 @@ def _most_likely(
     term: PixelTerm,
     mean: Float[np.ndarray, " p"],
     covariance: Float[np.ndarray, "p p"],
-    problem: TrackedProblem,
+    count: float,
     rng: np.random.Generator,
 ) -> tuple[Float[np.ndarray, " p"], PixelSlopes]:
     """Where pixels and prior agree, by Gauss-Newton from the track's mean, and the slopes there.
@@ -104,13 +111,13 @@ def _most_likely(
     """
     at, slopes, part = mean, term.around(mean, _root(covariance), rng), 1.0
     for _ in range(_STEPS if slopes.images else 0):
-        step, precision = _newton(slopes, at, problem)
+        step, precision = _newton(slopes, at, count)
         gap = float(step @ precision @ step)
         if gap < _ENOUGH**2:
             break
         step *= _OVERSHOOT * part * min(1.0, _LONGEST / max(float(np.linalg.norm(step)), 1e-12))
         there = term.around(at + step, _root(_smaller(covariance, np.linalg.inv(precision))), rng)
-        left, after = _newton(there, at + step, problem)
+        left, after = _newton(there, at + step, count)
         if there.images and float(left @ after @ left) < gap:
             at, slopes, part = at + step, there, 1.0
         else:  # no nearer to where the step leads: too far
@@ -119,10 +126,10 @@ def _most_likely(
 
 
 def _newton(
-    slopes: PixelSlopes, at: Float[np.ndarray, " p"], problem: TrackedProblem
+    slopes: PixelSlopes, at: Float[np.ndarray, " p"], count: float
 ) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, "p p"]]:
     """The step to where tempered pixels and prior agree, and the precision there."""
-    tempering = tempering_of(slopes, len(problem.segments), problem.push_worth)
+    tempering = tempering_of(slopes, count)
     precision = np.eye(len(at)) + tempering * slopes.curvature
     return np.linalg.solve(precision, tempering * slopes.score - at), precision
 
@@ -135,13 +142,12 @@ def _root(covariance: Float[np.ndarray, "p p"]) -> Float[np.ndarray, "p p"]:
     return np.linalg.cholesky(covariance + _WIDTH**2 * np.eye(len(covariance)))
 
 
-def tempering_of(slopes: PixelSlopes, segments: int, push_worth: float) -> float:
-    """Part of the pixels' curvature that counts: a segment is worth so many images, at the level of what is missed.
+def tempering_of(slopes: PixelSlopes, count: float) -> float:
+    """Part of the pixels' curvature that counts: all images are worth `count`, at the level of what is missed.
 
     What the planes through simulations miss is noise too.
     """
-    worth = push_worth * segments / max(slopes.images, 1)
-    return min(1.0, worth) / (max(slopes.level, 1.0) ** 2 + slopes.roughness**2)
+    return min(1.0, count / max(slopes.images, 1)) / (max(slopes.level, 1.0) ** 2 + slopes.roughness**2)
 
 
 def intersection(

@@ -86,7 +86,7 @@ def _refined(
 
     frames = seen_frames(problem.segments, footage, per_segment=config.pixel_frames)
     mesh = twin.reconstruction.objects[problem.scene.object]
-    refined, found = refine_by_pixels(problem, twin.belief, posterior, frames, mesh, rng)
+    refined, found = refine_by_pixels(problem, twin.belief, posterior, frames, mesh, rng, worth=config.pixel_worth)
     remedy = "leave out is_pixel_refined under [identify] for what tracks alone say"
     return refined, (Finding("pixels", Severity.NOTE, found.words, remedy, stream=problem.scene.object),)
 
