@@ -85,7 +85,7 @@ def test_centre_of_mass_is_found_and_ranges_cover(twin: Twin, store: Store) -> N
     """From the twin's own pushes, the truth lies in the interval, which is far narrower than the prior."""
     truth = 0.052
     tracks, episodes = _recorded(twin, store, truth)
-    config = IdentifyConfig(ensemble=24, kalman_steps=2, refinements=2, draws=400, push_worth=3.0)
+    config = IdentifyConfig(ensemble=24, kalman_steps=2, refinements=2, draws=400, push_worth=3.0, generations=8)
     posterior, info = identify(
         twin,
         tracks,

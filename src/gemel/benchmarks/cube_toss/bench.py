@@ -43,8 +43,8 @@ class _Effort:
     config: IdentifyConfig
 
 
-_FULL = _Effort(64, 12, IdentifyConfig(ensemble=48, kalman_steps=3, refinements=2, draws=1000))
-_QUICK = _Effort(4, 3, IdentifyConfig(ensemble=16, kalman_steps=1, refinements=0, draws=200))
+_FULL = _Effort(64, 12, IdentifyConfig(ensemble=48, kalman_steps=3, refinements=2, draws=1000, generations=0))
+_QUICK = _Effort(4, 3, IdentifyConfig(ensemble=16, kalman_steps=1, refinements=0, draws=200, generations=0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,7 +50,11 @@ def bench_push(
     if quick:
         sets = [_some(pushes, 40) for pushes in sets if pushes.name in ("abs_rect1_v10", "abs_tri1_v10")] or sets[:2]
     config = IdentifyConfig(
-        ensemble=20 if quick else 48, kalman_steps=1 if quick else 3, refinements=0 if quick else 2, draws=1000
+        ensemble=20 if quick else 48,
+        kalman_steps=1 if quick else 3,
+        refinements=0 if quick else 2,
+        draws=1000,
+        generations=0,
     )
     fitted = [_fit_and_test(pushes, config, np.random.default_rng([seed, k])) for k, pushes in enumerate(sets)]
     errors = np.concatenate([one.test_errors[0] for one in fitted])

@@ -66,7 +66,11 @@ def _servo(runs: list[Run], quick: bool, rng: np.random.Generator) -> tuple[list
             remedy="give runs of several trajectories, sin_time_square among them",
         )
     config = IdentifyConfig(
-        ensemble=16 if quick else 0, kalman_steps=1 if quick else 4, refinements=0 if quick else 3, draws=1000
+        ensemble=16 if quick else 0,
+        kalman_steps=1 if quick else 4,
+        refinements=0 if quick else 3,
+        draws=1000,
+        generations=0,
     )
     full, plain = (_posterior(fit, is_plain, config, rng) for is_plain in (False, True))
     on_fit, on_test = (_predict(part, full, rng, is_plain=False) for part in (fit, test))
