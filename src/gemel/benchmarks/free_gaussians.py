@@ -1,7 +1,7 @@
 """What the SplatMesh is measured against: as many Gaussians, bound to nothing, from the same start.
 
-All of them start on the mesh's surface, on every back end. Losses, views and schedule are the SplatMesh's. gsplat's own
-strategy of growing and pruning (Kerbl et al. 2023) is not run yet.
+All of them start on the mesh's surface, on every back end. Losses, views and schedule are the SplatMesh's. Gaussians
+that grow and are pruned (Kerbl et al. 2023) are in gsplat_default.py.
 """
 
 from collections.abc import Callable, Iterator
