@@ -40,9 +40,9 @@ DATA = Path("out/push-worlds")
 PARTS = ("worlds", "sbc", "suggest", "speed")
 COM, FRICTION = f"object/{OBJECT}/com_y", f"contact/{OBJECT}-table/friction"
 EPISODES = 3
-_FIRST_SEED = 145
+FIRST_SEED = 145
 _LEVELS = np.array([0.025, 0.05, 0.25, 0.5, 0.75, 0.95, 0.975])
-_CONFIG = IdentifyConfig(ensemble=64, draws=1000)
+CONFIG = IdentifyConfig(ensemble=64, draws=1000)
 _OFFSET_M, _OFFSET_RAD, _OFFSET_S = 0.03, 0.03, 0.02
 """Range of what an uncalibrated arm (encoder offsets, base) may be off in the frame of the track, and its clock."""
 _OFFSET_DEVIATIONS = 3.75
@@ -70,7 +70,7 @@ def bench_identify(
     worlds, trials, suggested = (2, 20, 2) if quick else (seeds or 100, seeds or 200, seeds or 24)
     engine, figures, rows = LocalEngine(), dict[str, float](), list[Row]()
     if "worlds" in asked:
-        jobs = [_Job("world", _FIRST_SEED + seed + k, str(data)) for k in range(worlds)]
+        jobs = [_Job("world", FIRST_SEED + seed + k, str(data)) for k in range(worlds)]
         rows = engine.map(_measure, jobs, workers=workers)
         figures |= _figures(rows)
     if "sbc" in asked:
@@ -80,7 +80,7 @@ def bench_identify(
             figures[f"sbc_trials_{kind}"] = float(trials)
             figures[f"sbc_outside_{kind}"] = float(np.mean((np.array(ranks) == 0) | (np.array(ranks) == 99)))
     if "suggest" in asked:
-        first = max(0, _FIRST_SEED + seed)
+        first = max(0, FIRST_SEED + seed)
         ratios = engine.map(suggest_ratio, list(range(first, first + suggested)), workers=workers)
         figures |= {"suggest_volume_ratio": float(np.median(ratios)), "suggest_worlds": float(len(ratios))}
     if "speed" in asked:
@@ -125,7 +125,7 @@ def _measure(job: _Job) -> Row:
     problem = world_problem(world)
     begin = time.process_time()
     rng = np.random.default_rng([job.seed, 17])
-    posterior, info = identify_problem(problem, world_prior(problem), _CONFIG, rng=rng)
+    posterior, info = identify_problem(problem, world_prior(problem), CONFIG, rng=rng)
     row: Row = {"world": job.seed, "segments": len(problem.segments), "cpu_s": time.process_time() - begin,
                 "emulation_error": info.emulation_error}  # fmt: skip
     for key, name in (("com", COM), ("friction", FRICTION)):

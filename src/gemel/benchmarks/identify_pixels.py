@@ -1,6 +1,6 @@
 """Worlds from pixels: push-t worlds recorded with cameras, reconstructed, tracked and identified, against the truth.
 
-The same worlds (seeds 130 on), nominal scene, flat prior and settings as in `gemel bench identify`, but nothing of the
+The same worlds (seeds 145 on), nominal scene, prior and settings as in `gemel bench identify`, but nothing of the
 track is simulated: it comes from the images, by all stages up to track with their default settings. Each world is
 fitted from its tracks alone and again with the pixel refinement. Recordings and projects stay in `--data` and are used
 again, so a run that was cut off goes on where it was.
@@ -14,22 +14,18 @@ from pathlib import Path
 import numpy as np
 
 from gemel.artifacts.belief import Belief
-from gemel.benchmarks.identify import COM, FRICTION, world_problem
+from gemel.benchmarks.identify import COM, CONFIG, FIRST_SEED, FRICTION, world_prior, world_problem
 from gemel.benchmarks.pixel_world import PixelWorld, pixel_world
 from gemel.benchmarks.recorded import keep_to_two_cores
 from gemel.benchmarks.recorded_pushes import Pushes, record_pushes
 from gemel.services.engine import LocalEngine
-from gemel.services.inference import flat_belief
 from gemel.services.stats import weighted_quantiles
-from gemel.stages.identify.config import IdentifyConfig
 from gemel.stages.identify.footage import seen_frames
 from gemel.stages.identify.identify import identify_problem
 
 Row = dict[str, object]
 DATA = Path("out/pixel-worlds")
-FIRST_SEED = 130
 _LEVELS = np.array([0.05, 0.5, 0.95])
-_CONFIG = IdentifyConfig(ensemble=48, kalman_steps=3, refinements=2, draws=1000)
 _PARAMETERS = {"com": COM, "friction": FRICTION}
 
 
@@ -70,10 +66,10 @@ def measure_world(found: PixelWorld, rng: np.random.Generator) -> Row:
     from gemel.stages.identify.pixels import refine_by_pixels
 
     problem = world_problem(found.world)
-    prior, begin = flat_belief(problem.parameters), time.process_time()
-    posterior, info = identify_problem(problem, prior, _CONFIG, rng=rng)
+    prior, begin = world_prior(problem), time.process_time()
+    posterior, info = identify_problem(problem, prior, CONFIG, rng=rng)
     middle = time.process_time()
-    frames = seen_frames(problem.segments, found.footage, per_segment=_CONFIG.pixel_frames)
+    frames = seen_frames(problem.segments, found.footage, per_segment=CONFIG.pixel_frames)
     refined, pixels = refine_by_pixels(problem, prior, posterior, frames, found.mesh, rng)
     row: Row = {f"{key}_true": found.world.truth[name] for key, name in _PARAMETERS.items()}
     for label, belief in (("", posterior), ("_refined", refined)):
