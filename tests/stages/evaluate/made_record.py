@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import UInt8
+from jaxtyping import Float32, UInt8
 
 from gemel.artifacts.blob import BlobRef, Blobs
 from gemel.artifacts.capture import Domain, EpisodeKind, EpisodeRecord, JointSignal, UnitSource
@@ -100,4 +100,7 @@ class MemoryFrames:
         raise KeyError(camera)
 
     def mask(self, episode_id: str, camera: str, step: int) -> UInt8[np.ndarray, "h w"] | None:
+        return None
+
+    def depth(self, episode_id: str, camera: str, step: int) -> Float32[np.ndarray, "h w"] | None:
         return None
