@@ -1,7 +1,7 @@
 """Episodes that a twin itself made: a pusher on two slides knocks the T-block, with known physics."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,40 +13,22 @@ from gemel.artifacts.episode import Episode
 from gemel.artifacts.held_out import HeldOutData
 from gemel.artifacts.track import Track, Tracks
 from gemel.artifacts.twin import Twin
-from gemel.geometry import SE3, SO3
-from gemel.services.formats.robot_model import read_robot_model
 from gemel.services.sim.compile import compile_twin
 from gemel.services.sim.native import SimulatorNative
-from services.sim.made_twin import belief, block_twin
+from services.sim.made_pusher import pusher_twin
+from services.sim.made_twin import belief
 
 COM, FRICTION = "object/t_block/com_y", "contact/t_block-table/friction"
 TRUTH = {COM: 0.02, FRICTION: 0.3}
-_ROBOT = """<mujoco><compiler angle="radian"/><worldbody><body name="base"><body name="slider" pos="0 0 0.08">
-<joint name="px" type="slide" axis="1 0 0" range="-2 2"/><inertial pos="0 0 0" mass="10" diaginertia="1 1 1"/>
-<body name="tool"><joint name="py" type="slide" axis="0 1 0" range="-2 2"/>
-<inertial pos="0 0 0" mass="10" diaginertia="1 1 1"/>
-<geom name="pusher" type="cylinder" size="0.01 0.065" mass="0"/></body></body></body></worldbody>
-<actuator><position joint="px" kp="100000" kv="4000"/>
-<position joint="py" kp="100000" kv="4000"/></actuator></mujoco>"""
 STROKES = (0.05, -0.04, 0.02, 0.0)
 """Where along the bar the tip knocks [m]."""
 _STEPS, _PERIOD_S = 76, 0.02
 JOINTS = tuple(JointSignal(name, "m", "m", UnitSource.SOURCE, name) for name in ("px", "py"))
 
 
-def pusher_twin(blobs: Blobs, folder: Path) -> Twin:
+def known_twin(blobs: Blobs, folder: Path) -> Twin:
     """The nominal T-block and the pusher, with a belief that knows the truth."""
-    path = folder / "pusher.xml"
-    path.write_text(_ROBOT)
-    robot = read_robot_model(path, blobs)
-    made = block_twin(blobs, {}, robot=robot, pose=SE3(SO3.identity(), np.array([0.0, 0.0, 0.02])))
-    zeros = np.zeros(2)
-    seen = replace(
-        made.reconstruction, Ts_world_base=SE3.identity(1), joint_offsets=zeros, joint_offset_sigmas=zeros,
-        joint_plays=zeros,
-    )  # fmt: skip
-    known = belief({name: (value, value) for name, value in TRUTH.items()})
-    return replace(made, reconstruction=seen, belief=known, joints=robot.joint_names)
+    return pusher_twin(blobs, folder, belief({name: (value, value) for name, value in TRUTH.items()}))
 
 
 def recorded(twin: Twin, blobs: Blobs, *, repeat: bool = False) -> tuple[HeldOutData, Tracks, dict[str, Episode]]:

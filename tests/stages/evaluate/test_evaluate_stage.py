@@ -15,7 +15,7 @@ from gemel.stages.evaluate.config import EvaluateConfig
 from gemel.stages.evaluate.stage import evaluate
 from gemel.store.store import Store
 from services.sim.made_twin import belief
-from stages.evaluate.made_record import COM, FRICTION, TRUTH, MemoryFrames, pusher_twin, recorded
+from stages.evaluate.made_record import COM, FRICTION, TRUTH, MemoryFrames, known_twin, recorded
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 @pytest.fixture(scope="module")
 def twin(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Twin:
-    return pusher_twin(store, tmp_path_factory.mktemp("robot"))
+    return known_twin(store, tmp_path_factory.mktemp("robot"))
 
 
 def _evidence(twin: Twin, store: Store, *, prior: Belief, nominal: Belief, repeat: bool = False) -> Evidence:

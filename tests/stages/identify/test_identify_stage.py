@@ -12,8 +12,7 @@ from gemel.artifacts.episode import Episode
 from gemel.artifacts.track import Track
 from gemel.artifacts.twin import Twin
 from gemel.errors import ConfigError, SourceError
-from gemel.geometry import SE3, SO3
-from gemel.services.formats.robot_model import read_robot_model
+from gemel.geometry import SE3
 from gemel.services.inference import flat_belief
 from gemel.services.sim.compile import compile_twin
 from gemel.services.sim.native import SimulatorNative
@@ -21,16 +20,9 @@ from gemel.stages.identify.config import IdentifyConfig
 from gemel.stages.identify.segments import find_segments
 from gemel.stages.identify.stage import identify
 from gemel.store.store import Store
-from services.sim.made_twin import block_twin
+from services.sim.made_pusher import pusher_twin
 
 COM = "object/t_block/com_y"
-_ROBOT = """<mujoco><compiler angle="radian"/><worldbody><body name="base"><body name="slider" pos="0 0 0.08">
-<joint name="px" type="slide" axis="1 0 0" range="-2 2"/><inertial pos="0 0 0" mass="10" diaginertia="1 1 1"/>
-<body name="tool"><joint name="py" type="slide" axis="0 1 0" range="-2 2"/>
-<inertial pos="0 0 0" mass="10" diaginertia="1 1 1"/>
-<geom name="pusher" type="cylinder" size="0.01 0.065" mass="0"/></body></body></body></worldbody>
-<actuator><position joint="px" kp="100000" kv="4000"/>
-<position joint="py" kp="100000" kv="4000"/></actuator></mujoco>"""
 _STROKES = ((0.07, 1.0), (-0.06, -0.6), (0.02, 0.5))
 """Where along the bar the tip pushes [m], and how it drifts sideways."""
 
@@ -42,17 +34,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 @pytest.fixture(scope="module")
 def twin(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Twin:
-    path = tmp_path_factory.mktemp("robot") / "pusher.xml"
-    path.write_text(_ROBOT)
-    robot = read_robot_model(path, store)
-    made = block_twin(store, {}, robot=robot, pose=SE3(SO3.identity(), np.array([0.0, 0.0, 0.02])))
-    zeros = np.zeros(2)
-    seen = replace(
-        made.reconstruction, Ts_world_base=SE3.identity(1), joint_offsets=zeros, joint_offset_sigmas=zeros,
-        joint_plays=zeros,
-    )  # fmt: skip
     prior = flat_belief((Parameter(COM, "m", -0.035, 0.075, "linear", ValueSource.RANDOMISED),))
-    return replace(made, reconstruction=seen, belief=prior, joints=robot.joint_names)
+    return pusher_twin(store, tmp_path_factory.mktemp("robot"), prior)
 
 
 def _recorded(twin: Twin, store: Store, com_y: float) -> tuple[list[Track], dict[str, Episode]]:

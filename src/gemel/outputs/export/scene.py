@@ -106,6 +106,15 @@ class ExportScene:
         """Delay, backlash and lead of the drives."""
         return {name: value for name, value in self.draw.items() if name.rpartition("/")[2] in DRIVE_KINDS}
 
+    def beyond_rigid_bodies(self) -> tuple[str, ...]:
+        """What this scene has and no format of rigid bodies and servos can carry, in words."""
+        words = []
+        if self.twin.reconstruction.articulated:
+            words.append(f"objects with joints: {', '.join(self.twin.reconstruction.articulated)}")
+        if self.drive_values():
+            words.append("delay, backlash and lead of drives")
+        return tuple(words)
+
 
 def export_scene(twin: Twin, blobs: Blobs, *, draw_seed: int | None = None) -> ExportScene:
     """Compile the twin at the belief's mean, or at the draw of a seed."""

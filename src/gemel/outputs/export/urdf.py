@@ -249,8 +249,4 @@ def _not_carried(scene: ExportScene) -> tuple[str, ...]:
     if scene.links:
         words += ["servo gains (in scene.json)", "rotor inertia (armature), gravity compensation, sensors",
                   "cameras, sites and materials of the robot"]  # fmt: skip
-    if scene.twin.reconstruction.articulated:
-        words.append(f"objects with joints: {', '.join(scene.twin.reconstruction.articulated)}")
-    if scene.drive_values():
-        words.append("delay, backlash and lead of drives")
-    return tuple(words)
+    return (*words, *scene.beyond_rigid_bodies())

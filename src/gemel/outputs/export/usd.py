@@ -163,8 +163,4 @@ def _not_carried(scene: ExportScene) -> tuple[str, ...]:
     if scene.links:
         words += ["dry and viscous friction of joints, joints that follow others (only as attributes gemel:*)",
                   "rotor inertia, gravity compensation, contacts between the robot's own links"]  # fmt: skip
-    if scene.twin.reconstruction.articulated:
-        words.append(f"objects with joints: {', '.join(scene.twin.reconstruction.articulated)}")
-    if scene.drive_values():
-        words.append("delay, backlash and lead of drives")
-    return tuple(words)
+    return (*words, *scene.beyond_rigid_bodies())
