@@ -61,6 +61,16 @@ class Fragile(Line):
         return predicted
 
 
+class Wave(Line):
+    """The pitch and size of a wave: many valleys, one of them right."""
+
+    parameters = (_parameter("pitch", 1.0, 120.0), _parameter("size", 0.2, 2.0))
+    truth = np.array([97.0, 1.0])
+
+    def predict(self, draws: np.ndarray) -> np.ndarray:
+        return np.asarray(draws[:, 1:2] * np.sin(draws[:, :1] * self.times))
+
+
 @pytest.mark.parametrize(("method", "center", "spread"), [("eki", 0.35, 0.2), ("gauss_newton", 0.2, 0.2),
                                                           ("svgd", 0.5, 0.5)])  # fmt: skip
 def test_methods_agree_with_least_squares(method: str, center: float, spread: float) -> None:
@@ -126,6 +136,22 @@ def test_misfit_is_named() -> None:
     _, info = identify_problem(problem, flat_belief(problem.parameters), IdentifyConfig(), rng=np.random.default_rng(6))
     assert info.diagnosis.misfit is not None
     assert "No parameter explains" in info.diagnosis.misfit
+
+
+def test_more_starts_find_the_right_valley() -> None:
+    """A single search mostly ends in a wrong valley of a wave; the best of many mostly does not."""
+    problem = Wave()
+
+    def errors(starts: int) -> np.ndarray:
+        config = IdentifyConfig(ensemble=12, starts=starts, generations=0, refinements=2, draws=200)
+        found = [
+            identify_problem(problem, flat_belief(problem.parameters), config, rng=np.random.default_rng([9, k]))[0]
+            for k in range(6)
+        ]
+        return np.array([abs(np.median(belief.samples[:, 0]) - problem.truth[0]) for belief in found])
+
+    assert np.sum(errors(1) < 1.0) <= 3
+    assert np.sum(errors(12) < 1.0) >= 5
 
 
 def test_progress_grows_with_simulations() -> None:

@@ -29,6 +29,9 @@ class IdentifyConfig:
     """Simulations per round; 0 chooses by the number of parameters."""
     kalman_steps: int = 4
     """Most steps of the ensemble Kalman update on the way from prior to posterior."""
+    starts: int = 1
+    """Searches from the prior, each with an ensemble of its own; the one that explains the data best goes on. More than
+    one where the data has several valleys, as that of servos with dry friction."""
     refinements: int = 4
     """Most rounds in which the emulator asks for simulations where the posterior lies."""
     worth: float = 200.0
@@ -70,8 +73,8 @@ class IdentifyConfig:
 
     def most_rollouts(self, parameters: int) -> int:
         """How many simulations the default method makes at most."""
-        rounds = self.kalman_steps + self.refinements + (self.generations if self.is_sharpened(parameters) else 0)
-        return self.ensemble_size(parameters) * rounds
+        last = self.generations if self.is_sharpened(parameters) else 0
+        return self.ensemble_size(parameters) * (self.starts * self.kalman_steps + self.refinements + last)
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -98,9 +101,9 @@ class IdentifyConfig:
                 remedy="leave these settings out to get the defaults",
             )
         least = min(self.refinements, self.ensemble, self.generations)
-        if self.draws < 100 or self.kalman_steps < 1 or least < 0 or self.worth < 1.0:
+        if self.draws < 100 or min(self.kalman_steps, self.starts) < 1 or least < 0 or self.worth < 1.0:
             raise ConfigError(
-                "identify needs draws >= 100, kalman_steps >= 1, worth >= 1, and refinements, ensemble and generations "
-                ">= 0.",
+                "identify needs draws >= 100, kalman_steps, starts and worth >= 1, and refinements, ensemble and "
+                "generations >= 0.",
                 remedy="leave these settings out to get the defaults",
             )

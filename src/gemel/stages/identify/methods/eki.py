@@ -44,7 +44,7 @@ def fit_eki(problem: Problem, prior: PriorMap, config: IdentifyConfig, rng: np.r
     p = len(problem.parameters)
     size = config.ensemble_size(p)
     rollouts = Rollouts(problem, prior)
-    ensemble = _kalman(problem, rollouts, prior.draw(size, rng), config.kalman_steps, rng)
+    ensemble = _best_start(problem, rollouts, [prior.draw(size, rng) for _ in range(config.starts)], config, rng)
     sampler = _Sampler(problem, rollouts, rng)
     z = sampler.widened(ensemble)
     error = 0.0
@@ -68,6 +68,19 @@ def fit_eki(problem: Problem, prior: PriorMap, config: IdentifyConfig, rng: np.r
         notes=notes,
         emulation_error=error,
     )
+
+
+def _best_start(
+    problem: Problem, rollouts: Rollouts, starts: list[np.ndarray], config: IdentifyConfig, rng: np.random.Generator
+) -> Float[np.ndarray, "k p"]:
+    """Where the search ends that has found the best rollout; no start's rollouts are lost."""
+    model, found = NoiseModel(problem.noise), []
+    for z in starts:
+        before = len(rollouts.predicted)
+        ensemble = _kalman(problem, rollouts, z, config.kalman_steps, rng)
+        predicted = np.concatenate(rollouts.predicted[before:])
+        found.append((log_likelihoods(model, problem.observed, predicted).max(), ensemble))
+    return max(found, key=lambda pair: pair[0])[1]
 
 
 def _kalman(
