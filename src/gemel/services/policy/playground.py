@@ -95,6 +95,10 @@ class Playground:
         """Quantities that observations, rewards and criteria speak of."""
         return self.arena.values(self.qpos)
 
+    def physics_of(self, names: Sequence[str]) -> Float[np.ndarray, "sim parameter"]:
+        """What was drawn for each simulation's present episode, of some of the belief's parameters."""
+        return self._parameters[:, [self._names.index(name) for name in names]]
+
     def is_success(self, values: Mapping[str, Values]) -> Bool[np.ndarray, " sim"]:
         """Where all criteria of success hold and have held as long as they must; to be asked once a step."""
         done = np.full(self.count, bool(self._held))
