@@ -5,6 +5,12 @@ from collections.abc import Callable
 Result = tuple[dict[str, float], list[dict[str, object]]]
 
 
+def _adapt() -> Callable[..., Result]:
+    from gemel.benchmarks.adapt.bench import bench_adapt
+
+    return bench_adapt
+
+
 def _cube_toss() -> Callable[..., Result]:
     from gemel.benchmarks.cube_toss.bench import bench_cube_toss
 
@@ -102,6 +108,7 @@ def _world() -> Callable[..., Result]:
 
 
 BENCHMARKS: dict[str, Callable[[], Callable[..., Result]]] = {
+    "adapt": _adapt,
     "calibrate": _calibrate,
     "cube-toss": _cube_toss,
     "growth": _growth,

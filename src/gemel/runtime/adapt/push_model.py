@@ -15,6 +15,8 @@ Particles = Float[np.ndarray, "n m k"]
 Tips = tuple[Float[np.ndarray, "n m 2"], Float[np.ndarray, "n m 2"]]
 _GRAVITY = 9.81
 _RADIUS = "friction_radius"
+_RADIUS_SPREAD = 0.2
+"""Standard deviation of the friction radius, relative: nobody knows where an object really touches the table."""
 
 
 @runtime_checkable
@@ -70,16 +72,15 @@ class QuasiStaticPush:
     """An object of known outline on a table, pushed by a round tip."""
 
     def __init__(
-        self, name: str, outline: Outline, *, period_s: float, radius_m: tuple[float, float] = (0.06, 0.012),
-        errors: PushErrors | None = None,
-    ) -> None:  # fmt: skip
+        self, name: str, outline: Outline, *, period_s: float, errors: PushErrors | None = None
+    ) -> None:
         self._outline, self._period_s, self._errors = outline, period_s, errors or PushErrors()
         self._needed = (
             f"object/{name}/com_x", f"object/{name}/com_y", f"contact/{name}-pusher/friction",
             f"contact/{name}-table/friction", _RADIUS,
         )  # fmt: skip
-        mean, sigma = radius_m
-        self.nuisances = (Prior(_RADIUS, mean, sigma, 0.4 * mean, 2.0 * mean),)
+        radius_m = outline.friction_radius_m
+        self.nuisances = (Prior(_RADIUS, radius_m, _RADIUS_SPREAD * radius_m, 0.4 * radius_m, 2.0 * radius_m),)
 
     def columns(self, names: Sequence[str]) -> Int[np.ndarray, " k"]:
         """Where the model's parameters are among these names."""

@@ -75,3 +75,22 @@ def prior_of(priors: Sequence[Prior], name: str) -> Prior:
             remedy="give one, at least its range",
         )
     return found
+
+
+class Fixed:
+    """Says the same for a whole episode: the truth, or the prior, or the prior with an error."""
+
+    def __init__(
+        self, names: Sequence[str], mean: Float[np.ndarray, "*n p"], sigma: Float[np.ndarray, "*n p"]
+    ) -> None:
+        self.names = tuple(names)
+        self._mean, self._sigma = np.atleast_2d(mean), np.atleast_2d(sigma)
+        self.start(len(self._mean))
+
+    def start(self, count: int) -> None:
+        """Begin so many episodes; one row stands for all."""
+        self.mean = np.broadcast_to(self._mean, (count, len(self.names))).astype(np.float64)
+        self.sigma = np.broadcast_to(self._sigma, (count, len(self.names))).astype(np.float64)
+
+    def update(self, object_xyyaw: Planar, tip_xy: Points, past_action_world: Points) -> None:
+        """Nothing is learnt."""

@@ -8,6 +8,9 @@ from jaxtyping import Float
 from gemel.services.tasks.objects import ObjectModel
 
 
+_GRID = 101
+
+
 @dataclass(frozen=True, eq=False)
 class Outline:
     """Rectangles, and the radius of what pushes them."""
@@ -30,3 +33,12 @@ class Outline:
             outside = np.hypot(np.maximum(dx, 0.0), np.maximum(dy, 0.0))
             found = np.minimum(found, outside + np.minimum(np.maximum(dx, dy), 0.0))
         return found - self.tip_radius_m
+
+    @property
+    def friction_radius_m(self) -> float:
+        """Largest moment of friction over its largest force, for even pressure: the mean distance from the middle [m]."""
+        low, high = self.rectangles[:, :2] - self.rectangles[:, 2:], self.rectangles[:, :2] + self.rectangles[:, 2:]
+        axes = [np.linspace(low[:, a].min(), high[:, a].max(), _GRID) for a in (0, 1)]
+        points = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
+        inside = points[self.clearance_m(points) < -self.tip_radius_m]
+        return float(np.linalg.norm(inside - inside.mean(axis=0), axis=1).mean())

@@ -69,7 +69,7 @@ def _pushes(arena: Arena, outline: Outline, spread: float, count: int, rng: np.r
         poses.append(_poses(ground))
         tips.append(_tips(ground))
     fine = ~ground.is_diverged
-    theta = np.column_stack([ground.physics_of(arena.belief.names), np.full(count, spread)])
+    theta = np.column_stack([ground.drawn(arena.belief.names), np.full(count, spread)])
     return Pushes(theta[fine], np.stack(poses, axis=1)[fine], np.stack(tips, axis=1)[fine])
 
 
