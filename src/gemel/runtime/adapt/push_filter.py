@@ -44,15 +44,18 @@ class FilterConfig:
     """White error of tracked headings [rad]."""
     offset_sigma_m: float = 0.006
     """Constant error of the tip against the object's frame, per axis [m]: an arm that nobody calibrated."""
-    stray_sigma_m: float = 0.004
+    stray_sigma_m: float = 0.005
     """How far uneven friction moves the centre of friction, per axis [m]."""
-    stray_length_m: float = 0.05
+    stray_length_m: float = 0.08
     """Over how much motion of the object such a shift is forgotten [m]."""
+    prior_bias: float = 0.1
+    """Standard deviation of a prior's bias, as a part of the range: answers of language models are off by more than
+    they say (arXiv 2510.11689, section V)."""
     prior_freedom: float = 5.0
     """Degrees of freedom of the prior's t distribution."""
     error_freedom: float = 4.0
     """Degrees of freedom of the likelihood's t distribution."""
-    power: float = 0.6
+    power: float = 0.25
     """Exponent of the likelihood, below one since the model's errors last."""
     shrink: float = 0.98
     """Liu and West's shrinkage of particles towards their mean when they are renewed."""
@@ -169,7 +172,8 @@ class PushFilter:
         z = np.abs(self._normal(count)[:, :half]) * scale
         off = np.stack([z, -z], axis=-1).reshape(count, -1)
         order = self._rng.permuted(np.tile(np.arange(2 * half), (count, 1)), axis=1)
-        drawn = prior.mean + prior.sigma * np.take_along_axis(off, order, axis=1)
+        sigma = np.hypot(prior.sigma, self._config.prior_bias * (prior.high - prior.low))
+        drawn = prior.mean + sigma * np.take_along_axis(off, order, axis=1)
         return np.clip(drawn, prior.low, prior.high)
 
     def _normal(self, count: int) -> Float[np.ndarray, "n m"]:
