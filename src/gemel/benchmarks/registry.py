@@ -95,6 +95,12 @@ def _track() -> Callable[..., Result]:
     return bench_track
 
 
+def _train() -> Callable[..., Result]:
+    from gemel.benchmarks.train import bench_train
+
+    return bench_train
+
+
 def _views() -> Callable[..., Result]:
     from gemel.benchmarks.views import bench_views
 
@@ -123,6 +129,7 @@ BENCHMARKS: dict[str, Callable[[], Callable[..., Result]]] = {
     "servo": _servo,
     "splat": _splat,
     "track": _track,
+    "train": _train,
     "views": _views,
     "world": _world,
 }

@@ -20,8 +20,8 @@ class Bench:
     """Reproduce a figure: prints a table and, with --json, writes figures, rows, machine, date and commit."""
 
     name: Annotated[str, tyro.conf.Positional]
-    """Which benchmark: adapt, calibrate, cube-toss, growth, identify, identify-pixels, ingest, live, masks, push, reconstruct,
-    rollout, servo, splat, track, views, world."""
+    """Which benchmark: adapt, calibrate, cube-toss, growth, identify, identify-pixels, ingest, live, masks, push,
+    reconstruct, rollout, servo, splat, track, train, views, world."""
     json: Path | None = None
     """Write the result to this file, or `--json` alone for the screen."""
     quick: bool = False
@@ -39,7 +39,7 @@ class Bench:
     withhold_every: int | None = None
     """Keep every n-th view back for testing (views)."""
     backend: str | None = None
-    """Renderer: cpu or cuda (reconstruct, views)."""
+    """Renderer: cpu or cuda (reconstruct, views); where to train: cpu or cuda (train)."""
     gaussians: str | None = None
     """Number of Gaussians, or several such as 20000,60000 (views)."""
     size: str | None = None

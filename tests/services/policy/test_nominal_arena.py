@@ -46,7 +46,7 @@ def test_fast_pushes_end_where_fine_ones_do(name: str, low: float, high: float) 
 
 @pytest.mark.parametrize("name", ["push-t", "push-hammer"])
 def test_the_tip_follows_its_target_one_period_late(name: str) -> None:
-    """Told to go at 0.2 m/s, the pusher is where it was told to be 0.08 s before (the delay without its spread)."""
+    """Told to go at 0.2 m/s, the pusher is where it was told to be 0.1 s before."""
     arena = nominal_arena(name)
     ground = Playground(arena, SimulatorNative(arena.model, 1, threads=1), randomisation=Randomisation.none())
     ground.reset(np.zeros(1, dtype=int), {"tip/x": np.array([0.3]), "tip/y": np.array([0.34])})

@@ -13,10 +13,8 @@ from gemel.services.policy.twin_arena import feed_forward
 from gemel.services.sim.planar_push import FAST, PushDetail, planar_push
 from gemel.services.tasks import get_object, get_task
 
-DELAY_S = 0.08
-"""Least time from a command to the motion [s]; `Randomisation.delay_s` comes on top."""
-DELAY_SPREAD_S = 0.04
-"""As `Randomisation.delay_s`: commands come 0.1 s late, give or take 0.02, as on arms behind a 10 Hz interface."""
+DELAY_S = 0.10
+"""Time from a command to the motion [s], as on arms behind a 10 Hz interface."""
 _HOME = (0.41, 0.325)
 _REST = (0.45, 0.0)
 _REACH_M = ((0.16, -0.38), (0.74, 0.38))
