@@ -5,13 +5,14 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Float, Int
 
-from gemel.outputs.pictures.font import HEIGHT, lettering
+from gemel.outputs.pictures.font import HEIGHT
+from gemel.outputs.pictures.ink import draw_line, write_text
 from gemel.outputs.pictures.sheet import Picture
 
 _WIDTH, _HEIGHT = 640, 360
 _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 20, 20, 50
 _COLOURS = ((31, 119, 180), (214, 39, 40), (44, 160, 44), (148, 103, 189), (255, 127, 14), (90, 90, 90))
-_GRID, _INK = (225, 225, 225), (60, 60, 60)
+_GRID = (225, 225, 225)
 
 
 def learning_curve(curves: Mapping[str, tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]]) -> Picture:
@@ -21,36 +22,18 @@ def learning_curve(curves: Mapping[str, tuple[Int[np.ndarray, " n"], Float[np.nd
     for percent in range(0, 101, 25):
         y = round(float(_y(np.array([percent / 100.0]))[0]))
         paper[y, _LEFT : _WIDTH - _RIGHT] = _GRID
-        _write(paper, f"{percent} %", _LEFT - 50, y - HEIGHT)
+        write_text(paper, f"{percent} %", _LEFT - 50, y - HEIGHT)
     kinds = list(dict.fromkeys(name.rpartition("-")[0] for name in curves))
     for name, (steps, success) in curves.items():
         known = success >= 0.0
         x = _LEFT + (_WIDTH - _LEFT - _RIGHT) * steps[known] / most
         colour = _COLOURS[kinds.index(name.rpartition("-")[0]) % len(_COLOURS)]
-        _line(paper, x, _y(success[known]), colour)
+        draw_line(paper, x, _y(success[known]), colour)
     for i, kind in enumerate(kinds):
-        _write(paper, kind.replace("_", " "), _LEFT + 150 * i, _HEIGHT - 16, _COLOURS[i % len(_COLOURS)])
-    _write(paper, f"{most / 1e6:.2f} M steps", _WIDTH - _RIGHT - 120, _HEIGHT - _BOTTOM + 8)
+        write_text(paper, kind.replace("_", " "), _LEFT + 150 * i, _HEIGHT - 16, _COLOURS[i % len(_COLOURS)])
+    write_text(paper, f"{most / 1e6:.2f} M steps", _WIDTH - _RIGHT - 120, _HEIGHT - _BOTTOM + 8)
     return paper
 
 
 def _y(success: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     return _HEIGHT - _BOTTOM - (_HEIGHT - _TOP - _BOTTOM) * success
-
-
-def _line(paper: Picture, x: np.ndarray, y: np.ndarray, colour: tuple[int, int, int]) -> None:
-    """A line two pixels wide, by points that are closer than pixels."""
-    if len(x) < 2:
-        return
-    along = np.concatenate([[0.0], np.cumsum(np.hypot(np.diff(x), np.diff(y)))])
-    at = np.linspace(0.0, along[-1], max(2, int(2 * along[-1])))
-    columns, rows = (np.interp(at, along, v).round().astype(int) for v in (x, y))
-    for shift in (0, 1):
-        paper[np.clip(rows + shift, 0, _HEIGHT - 1), np.clip(columns, 0, _WIDTH - 1)] = colour
-
-
-def _write(paper: Picture, text: str, x: int, y: int, colour: tuple[int, int, int] = _INK) -> None:
-    letters = np.kron(lettering(text), np.ones((2, 2), dtype=bool))
-    y, x = max(y, 0), max(x, 0)
-    room = paper[y : y + letters.shape[0], x : x + letters.shape[1]]
-    room[letters[: room.shape[0], : room.shape[1]]] = colour
