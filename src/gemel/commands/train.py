@@ -26,7 +26,8 @@ class Train:
     variant: str | None = None
     """What the policies are told of physics, one or several with commas. privileged: the true value; noise_trained: an
     estimate with an error that lasts an episode, and how large it may be; randomised: nothing; randomised_history:
-    nothing, but it sees its last ten steps. [default: privileged, or what twin.toml says under [train]]"""
+    nothing, but it sees its last ten steps. Estimators beside a noise_trained policy: history_only and
+    fused_memoryless train encoders on it; fused and prior_only need no training. [default: privileged, or what twin.toml says under [train]]"""
     seeds: int | None = None
     """Policies of each variant; they differ in random numbers alone. [default: 1]"""
     seed: int | None = None
@@ -48,6 +49,7 @@ class Train:
 
     def run(self) -> int:
         """Train, then say how good the policies are and where they lie."""
+        from gemel.commands.train_encoders import split_variants, train_encoders
         from gemel.errors import ConfigError, choices_text
         from gemel.project import SETTINGS, open_project
         from gemel.services.sim.make import BACKENDS
@@ -57,6 +59,14 @@ class Train:
 
         if self.backend not in BACKENDS:
             raise ConfigError(f"Simulator {choices_text(self.backend, BACKENDS)}", remedy="use one of the choices")
+        names = tuple(self.variant.split(",")) if self.variant else ()
+        learnt, estimated = split_variants(names)
+        if estimated:
+            done = replace(self, variant=",".join(learnt)).run() if learnt else 0
+            return done or train_encoders(
+                self.target, estimated, seeds=self.seeds or 1, first_seed=self.seed or 0, out=self.out,
+                backend=self.backend,
+            )  # fmt: skip
         how = How(self.backend, self.start, self.out)
         if (Path(self.target) / SETTINGS).exists():
             project = open_project(Path(self.target))

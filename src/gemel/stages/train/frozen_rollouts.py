@@ -11,22 +11,10 @@ from gemel.services.policy.conditioned import PushController, largest_sigmas
 from gemel.services.policy.estimator import Fixed
 from gemel.services.policy.features import ranges_of
 from gemel.services.policy.history_window import HistoryWindow
-from gemel.services.policy.nominal_arena import DELAY_SPREAD_S
 from gemel.services.policy.playground import Playground
 from gemel.services.policy.randomisation import Randomisation
 from gemel.services.sim.make import make_simulator
-
-
-@dataclass(frozen=True)
-class SeenWith:
-    """How the scene is measured in training; defaults are those of `gemel bench track` and of an arm as delivered."""
-
-    position_m: float = 0.0008
-    """White error of positions, per axis [m]."""
-    heading_rad: float = 0.007
-    """White error of headings [rad]."""
-    offset_m: float = 0.004
-    """Constant error of the tip in an episode, per axis [m]."""
+from gemel.stages.train.config import TrainConfig
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,14 +31,16 @@ class Windows:
 
 def frozen_rollouts(
     network: TrainedNetwork, arena: Arena, *, count: int, seed: int, every: int = 2, backend: str = "native",
-    seen_with: SeenWith | None = None,
+    config: TrainConfig | None = None,
 ) -> Windows:  # fmt: skip
-    """Windows of `count` episodes, one of each `every` steps, over the whole ranges of the task's parameters."""
-    rng, task, seen_with = np.random.default_rng(seed), arena.task, seen_with or SeenWith()
+    """Windows of `count` episodes, one of each `every` steps; noise, delays and what the policy is told are drawn as in
+    its training, parameters over their whole ranges."""
+    rng, task, config = np.random.default_rng(seed), arena.task, config or TrainConfig()
     names = tuple(task.parameter_ranges)
+    early_s = max(0.0, arena.delay_s - config.delay_spread_s)
     ground = Playground(
-        arena, make_simulator(arena.model, count, backend), seed=int(rng.integers(2**31)),
-        randomisation=replace(Randomisation.none(), is_physics=True, delay_s=DELAY_SPREAD_S),
+        replace(arena, delay_s=early_s), make_simulator(arena.model, count, backend), seed=int(rng.integers(2**31)),
+        randomisation=Randomisation(delay_s=arena.delay_s + config.delay_spread_s - early_s),
     )  # fmt: skip
     ground.reset(np.arange(count))
     truth = ground.drawn(names)
@@ -60,8 +50,8 @@ def frozen_rollouts(
     controller, window = PushController(network, task, told), HistoryWindow(task)
     controller.start(count)
     window.start(count)
-    offset, action = seen_with.offset_m * rng.standard_normal((count, 2)), np.zeros((count, 2))
-    noise = np.array([seen_with.position_m, seen_with.position_m, seen_with.heading_rad])
+    offset, action = config.tip_offset_m * rng.standard_normal((count, 2)), np.zeros((count, 2))
+    noise = np.array([config.pose_noise_m, config.pose_noise_m, config.pose_noise_rad])
     inputs, values = [], ground.values()
     for step in range(round(task.time_limit_s / task.control_period_s)):
         poses = np.column_stack([values["object/x"], values["object/y"], values["object/yaw"]])
