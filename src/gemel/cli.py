@@ -48,6 +48,7 @@ def _commands() -> dict[str, Callable[..., Any]]:
     from gemel.commands.prompt import Prompt
     from gemel.commands.run import Gc, Run, Status
     from gemel.commands.suggest import Suggest
+    from gemel.commands.train import Train
     from gemel.commands.world import World
 
     return {
@@ -59,6 +60,7 @@ def _commands() -> dict[str, Callable[..., Any]]:
         "run": Run,
         "status": Status,
         "suggest": Suggest,
+        "train": Train,
         "export": Export,
         "evaluate": Evaluate,
         "report": Report,

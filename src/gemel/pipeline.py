@@ -1,7 +1,7 @@
 """The stages in order: how each is wired to the artifacts before it. This is the only file that knows all stages.
 
-Those of physics are wired in physics_wiring.py, evaluate in evaluate_wiring.py. A run ends before evaluate: the holdout
-is opened only when that is asked for.
+Those of physics are wired in physics_wiring.py, train in train_wiring.py, evaluate in evaluate_wiring.py. A run ends
+with the twin: training takes minutes, and the holdout is opened only when that is asked for.
 """
 
 from functools import partial
@@ -43,6 +43,7 @@ from gemel.store.address import hash_json
 from gemel.store.codec import encode
 from gemel.store.seal import record_roles
 from gemel.track_pictures import track_pictures
+from gemel.train_wiring import How, make_policy
 from gemel.twin_pictures import looks_finding, twin_pictures
 
 
@@ -217,8 +218,21 @@ STAGE_NAMES = names_of(STAGES)
 def run_project(
     project: Project, reporter: Reporter, *, first: str | None = None, last: str | None = None
 ) -> list[StageResult]:
-    """Run what is missing, up to `last`; from `first` on, run again even what exists."""
-    return run_stages(STAGES, project, reporter, first=first, last=last)
+    """Run what is missing, up to `last`; from `first` on, run again even what exists. Training has to be asked for."""
+    stages = (*STAGES, _train(How())) if "train" in (first, last) else STAGES
+    return run_stages(stages, project, reporter, first=first, last=last)
+
+
+def _train(how: How) -> Stage:
+    return Stage(
+        "train", "gemel.stages.train.stage", ("ingest", "split", "assemble"), lambda run: {},
+        lambda run: run.project.settings.train, partial(make_policy, how=how),
+    )  # fmt: skip
+
+
+def train_project(project: Project, reporter: Reporter, how: How) -> list[StageResult]:
+    """Run what is missing up to the twin, then train the policies of `[train]`."""
+    return run_stages((*STAGES, _train(how)), project, reporter)
 
 
 def _evaluate(*, is_again: bool) -> Stage:
@@ -237,4 +251,4 @@ def evaluate_project(project: Project, reporter: Reporter, *, is_again: bool = F
 
 def project_status(project: Project) -> list[StageStatus]:
     """What exists of each stage, without running anything."""
-    return status_of((*STAGES, _evaluate(is_again=False)), project)
+    return status_of((*STAGES, _train(How()), _evaluate(is_again=False)), project)

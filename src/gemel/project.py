@@ -17,6 +17,7 @@ from gemel.stages.reconstruct.config import ReconstructConfig
 from gemel.stages.segment.config import ObjectPrompt, SegmentConfig
 from gemel.stages.split.config import SplitConfig
 from gemel.stages.track.config import TrackConfig
+from gemel.stages.train.config import TrainConfig
 
 SETTINGS = "twin.toml"
 STORE = ".gemel"
@@ -111,6 +112,7 @@ class Settings:
     identify: IdentifyConfig = field(default_factory=IdentifyConfig)
     assemble: AssembleConfig = field(default_factory=AssembleConfig)
     track: TrackConfig = field(default_factory=TrackConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
     evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
 
 

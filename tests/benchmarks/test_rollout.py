@@ -11,10 +11,11 @@ def test_the_bare_engine_repeats_the_environment() -> None:
     from mujoco import batch
 
     from gemel.benchmarks import rollout
-    from gemel.benchmarks.rollout_scene import nominal_arena
+    from gemel.services.policy.nominal_arena import nominal_arena
     from gemel.services.policy.playground import Playground
+    from gemel.services.sim.planar_push import FINE
 
-    arena = nominal_arena()
+    arena = nominal_arena(detail=FINE)
     simulator = rollout._simulator("cpu", arena.model, 4)
     env = rollout._vector_env(Playground(arena, simulator))
     record = rollout._recorded(env, simulator, 12, 0)

@@ -5,6 +5,12 @@ from collections.abc import Callable
 Result = tuple[dict[str, float], list[dict[str, object]]]
 
 
+def _adapt() -> Callable[..., Result]:
+    from gemel.benchmarks.adapt.bench import bench_adapt
+
+    return bench_adapt
+
+
 def _cube_toss() -> Callable[..., Result]:
     from gemel.benchmarks.cube_toss.bench import bench_cube_toss
 
@@ -89,6 +95,12 @@ def _track() -> Callable[..., Result]:
     return bench_track
 
 
+def _train() -> Callable[..., Result]:
+    from gemel.benchmarks.train import bench_train
+
+    return bench_train
+
+
 def _views() -> Callable[..., Result]:
     from gemel.benchmarks.views import bench_views
 
@@ -102,6 +114,7 @@ def _world() -> Callable[..., Result]:
 
 
 BENCHMARKS: dict[str, Callable[[], Callable[..., Result]]] = {
+    "adapt": _adapt,
     "calibrate": _calibrate,
     "cube-toss": _cube_toss,
     "growth": _growth,
@@ -116,6 +129,7 @@ BENCHMARKS: dict[str, Callable[[], Callable[..., Result]]] = {
     "servo": _servo,
     "splat": _splat,
     "track": _track,
+    "train": _train,
     "views": _views,
     "world": _world,
 }

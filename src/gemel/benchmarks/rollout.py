@@ -1,6 +1,6 @@
 """`gemel bench rollout`: what an environment of a twin costs over the bare physics engine, and how fast it draws.
 
-The nominal push scene: a T-block on seven feet, a cylinder that pushes it, elliptic cones. Every simulation has its own
+The nominal push scene: a T-block on ten feet, a cylinder that pushes it, elliptic cones. Every simulation has its own
 mass, centre of mass and friction. An environment run is recorded; then the environment repeats it and the bare engine
 carries out the very same commands from the same states with the same parameters, turn by turn. What the environment
 does besides: controllers, drives with delays, observations, rewards, criteria, breakdown checks, flight recorder.
@@ -18,14 +18,16 @@ import numpy as np
 from jaxtyping import Float
 
 from gemel.benchmarks.registry import Result
-from gemel.benchmarks.rollout_scene import nominal_arena, nominal_looks
+from gemel.benchmarks.rollout_scene import nominal_looks
 from gemel.services.policy.arena import Arena
+from gemel.services.policy.nominal_arena import nominal_arena
 from gemel.services.policy.playground import Playground
 from gemel.services.policy.randomisation import Randomisation
 from gemel.services.render.renderer import usable_backends
 from gemel.services.sim.flight_recorder import FlightRecorder
 from gemel.services.sim.make import make_simulator
 from gemel.services.sim.native import SimulatorNative
+from gemel.services.sim.planar_push import FINE
 
 _ROUNDS = 9
 _CPU_WORLDS, _CPU_PERIODS = 256, 20
@@ -73,7 +75,7 @@ def bench_rollout(*, quick: bool = False, seed: int = 0) -> Result:
 
 def _compared(device: str, count: int, periods: int, seed: int, *, rounds: int) -> Result:
     """The environment and the bare engine in turns; figures are medians over the rounds."""
-    arena = nominal_arena()
+    arena = nominal_arena(detail=FINE)
     simulator = _simulator(device, arena.model, count)
     with TemporaryDirectory() as folder:
         env = _vector_env(Playground(arena, simulator, recorder=FlightRecorder(Path(folder)), seed=seed))
@@ -178,7 +180,7 @@ def _frames_per_s(backend: str, count: int, periods: int, seed: int) -> float:
     from gemel.services.render.renderer import make_renderer
     from gemel.services.render.twin_view import TwinView
 
-    arena, looks = nominal_arena(), nominal_looks()
+    arena, looks = nominal_arena(detail=FINE), nominal_looks()
     view = TwinView(
         looks, TwinCameras.links_of(arena.model, tuple(looks.objects)), renderer=make_renderer(backend),
         has_shadows=importlib.util.find_spec("numba") is not None,
@@ -196,7 +198,7 @@ def _frames_per_s(backend: str, count: int, periods: int, seed: int) -> float:
 
 def _memory_kb_native(count: int) -> float:
     """Growth of this process per simulation that has its own parameters and is stepped."""
-    arena = nominal_arena()
+    arena = nominal_arena(detail=FINE)
     _stepped(arena, 2)  # what is loaded once does not count
     before = _resident_bytes()
     kept = _stepped(arena, count)

@@ -14,9 +14,9 @@ from jaxtyping import Float
 
 from gemel.artifacts.belief import Belief
 from gemel.benchmarks.calibration_worlds import PushedWorld
-from gemel.benchmarks.nominal_push import nominal_model
 from gemel.geometry import SE3, SO3
 from gemel.services.inference import NoiseLayout, flat_belief
+from gemel.services.sim.planar_push import planar_push
 from gemel.services.tasks import get_object
 from gemel.stages.identify.config import IdentifyConfig
 from gemel.stages.identify.identify import identify_problem
@@ -68,7 +68,7 @@ def _scene() -> tuple[PushScene, tuple[Push, ...]]:
     names = tuple(p.name for p in _PARAMETERS)
     corners = np.array([(x, y) for box in block.collision for x in (box.low[0], box.high[0])
                         for y in (box.low[1], box.high[1])], dtype=float)  # fmt: skip
-    scene = PushScene(nominal_model(block), block.name, rest, names, tuple(range(len(names))))
+    scene = PushScene(planar_push(block), block.name, rest, names, tuple(range(len(names))))
     return scene, pushes_around(corners, tip_radius_m=TIP_RADIUS_M, sides=_SIDES)
 
 

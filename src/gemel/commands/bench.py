@@ -20,8 +20,8 @@ class Bench:
     """Reproduce a figure: prints a table and, with --json, writes figures, rows, machine, date and commit."""
 
     name: Annotated[str, tyro.conf.Positional]
-    """Which benchmark: calibrate, cube-toss, growth, identify, identify-pixels, ingest, live, masks, push, reconstruct,
-    rollout, servo, splat, track, views, world."""
+    """Which benchmark: adapt, calibrate, cube-toss, growth, identify, identify-pixels, ingest, live, masks, push,
+    reconstruct, rollout, servo, splat, track, train, views, world."""
     json: Path | None = None
     """Write the result to this file, or `--json` alone for the screen."""
     quick: bool = False
@@ -39,7 +39,7 @@ class Bench:
     withhold_every: int | None = None
     """Keep every n-th view back for testing (views)."""
     backend: str | None = None
-    """Renderer: cpu or cuda (reconstruct, views)."""
+    """Renderer: cpu or cuda (reconstruct, views); where to train: cpu or cuda (train)."""
     gaussians: str | None = None
     """Number of Gaussians, or several such as 20000,60000 (views)."""
     size: str | None = None
@@ -49,9 +49,11 @@ class Bench:
     episodes: int | None = None
     """Trials of each world (track)."""
     variants: str | None = None
-    """`all` with every comparison, or `full` for the default method alone (reconstruct)."""
+    """`all` with every comparison, or `full` for the default method alone (reconstruct); some of them (adapt)."""
+    base: str | None = None
+    """Policy that estimators speak to: noise_trained or privileged (adapt)."""
     parts: str | None = None
-    """Parts to run, such as worlds,sbc (identify)."""
+    """Parts to run, such as worlds,sbc (identify) or push-t,hammer,one-shot (adapt)."""
     workers: int | None = None
     """Captures or worlds side by side (calibrate, identify, identify-pixels, reconstruct, track)."""
 
@@ -95,7 +97,7 @@ class Bench:
 
         names = (
             "data", "fit", "test", "shapes", "withhold_every", "backend", "gaussians", "size", "seeds", "episodes",
-            "variants", "parts", "workers",
+            "variants", "base", "parts", "workers",
         )  # fmt: skip
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         unknown = [name for name in given if name not in inspect.signature(benchmark).parameters]

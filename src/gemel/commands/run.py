@@ -16,7 +16,7 @@ class Run:
     first: Annotated[str | None, tyro.conf.arg(name="from")] = None
     """Run this stage and all after it again, even if nothing changed."""
     until: str | None = None
-    """Stop after this stage."""
+    """Stop after this stage; `train` goes on to training, which takes minutes."""
     json: Path | None = None
     """Also write the results as JSON: to this file, or `--json` alone for the screen."""
 
@@ -50,7 +50,7 @@ class Run:
             print_posterior(project.store_folder, addresses["prior"], addresses["identify"])
         if any(result.name == "assemble" and not result.is_cached for result in results):
             console().print(f"Real frames beside the twin's: {project.folder / 'pictures' / 'twin'}")
-        console().print(f"Artifacts are in {project.store_folder}. Next: gemel evaluate {self.folder}")
+        console().print(f"Artifacts are in {project.store_folder}. Next: gemel train or gemel evaluate {self.folder}")
         return 0
 
 

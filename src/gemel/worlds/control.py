@@ -13,9 +13,9 @@ Joints = Float[np.ndarray, " joint"]
 TIP_HEIGHT_M = 0.015
 """Height at which the pusher's tip is carried over the table [m]."""
 LARGEST_STEP_M = 0.02
-_LEASH_M = 0.07
+LEASH_M = 0.07
 """The target never runs further ahead of the measured tip than this; it keeps a blocked arm from winding up."""
-_WORKSPACE = ((0.16, 0.74), (-0.38, 0.38))
+WORKSPACE = ((0.16, 0.74), (-0.38, 0.38))
 DOWN = SO3.exp(np.array([0.0, np.pi, 0.0]))
 """Tool axis down, wrist camera on the side of the base."""
 
@@ -67,9 +67,9 @@ class TipControl:
         measured = self._kinematics.forward(self._arm, readings).translation[:2]
         ahead = wanted - measured
         length = float(np.linalg.norm(ahead))
-        if length > _LEASH_M:
-            wanted = measured + ahead * (_LEASH_M / length)
-        (x_low, x_high), (y_low, y_high) = _WORKSPACE
+        if length > LEASH_M:
+            wanted = measured + ahead * (LEASH_M / length)
+        (x_low, x_high), (y_low, y_high) = WORKSPACE
         self._xy = np.clip(wanted, [x_low, y_low], [x_high, y_high])
         self._q = tip_joints(self._kinematics, self._xy, self._q)
         return self._q

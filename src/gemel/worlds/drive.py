@@ -12,7 +12,8 @@ from jaxtyping import Float
 
 from gemel.worlds.imperfections import Imperfections
 
-Joints = Float[np.ndarray, " joint"]
+Joints = Float[np.ndarray, "*world joint"]
+"""Of one machine, or of many alike."""
 
 
 @dataclass

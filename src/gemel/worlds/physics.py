@@ -16,7 +16,7 @@ from gemel.worlds.machine import Machine
 from gemel.worlds.scene import cells, scene_mjcf
 
 Joints = Float[np.ndarray, " joint"]
-_TICK_S = 0.008
+TICK_S = 0.008
 """Time between two entries of the history, and between two looks at the table's friction [s]."""
 
 
@@ -60,7 +60,7 @@ class Physics:
         self.model: Any = mujoco.MjModel.from_xml_string(scene_mjcf(machine, model, hidden, control_period_s=period_s))
         self.data: Any = mujoco.MjData(self.model)
         self._steps = round(period_s / self.model.opt.timestep)
-        self._steps_per_tick = max(1, round(_TICK_S / self.model.opt.timestep))
+        self._steps_per_tick = max(1, round(TICK_S / self.model.opt.timestep))
         self._addresses = self._joint_addresses()
         self._lead_s = self.model.actuator_biasprm[:, 2] / self.model.actuator_biasprm[:, 1]
         self._cell_pairs = [self.model.pair(f"table-cell{i}").id for i in range(len(cells(model)))]

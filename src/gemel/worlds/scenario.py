@@ -5,7 +5,7 @@ A `Scenario` is one task file's answer (`push_t.py`, `handover.py`, ...): contra
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 
@@ -69,10 +69,10 @@ class Scenario:
 
 
 class World:
-    """A scenario with a seed."""
+    """A scenario with a seed; `given` are true parameters that are set instead of drawn, by name."""
 
-    def __init__(self, config: WorldConfig) -> None:
-        self.config = config
+    def __init__(self, config: WorldConfig, *, given: Mapping[str, float] | None = None) -> None:
+        self.config, self._given = config, dict(given or {})
         self.scenario = get_scenario(config.name, config.object)
 
     @property
@@ -94,7 +94,18 @@ class World:
     def hidden(self) -> Hidden:
         """The sealed truth."""
         config = self.config
-        return draw_hidden(self.task, self.machine, self.camera_guesses, config.imperfections, config.seed)
+        drawn = draw_hidden(self.task, self.machine, self.camera_guesses, config.imperfections, config.seed)
+        unknown = sorted(set(self._given) - set(drawn.parameters))
+        if unknown:
+            raise ConfigError(
+                f"World {config.name!r} has no parameter {', '.join(unknown)}.",
+                remedy=f"give some of {', '.join(drawn.parameters)}",
+            )
+        if not self._given:
+            return drawn
+        hidden = replace(drawn, parameters={**drawn.parameters, **self._given})
+        table, _ = hidden.contact_friction(self.scenario.model.name)
+        return replace(hidden, friction=replace(hidden.friction, mean=table))
 
     @cached_property
     def kinematics(self) -> Kinematics:

@@ -14,7 +14,7 @@ from gemel.worlds.physics import Physics
 from gemel.worlds.scenario import World
 
 Joints = Float[np.ndarray, " joint"]
-_SETTLE_PERIODS = 3
+SETTLE_PERIODS = 3
 
 
 class WorldRobot:
@@ -59,14 +59,17 @@ class WorldRobot:
         """Put the object on its mark and the arm at its start; both a little wrong, as people and encoders are."""
         self._episode, self._step = self._episode + 1, 0
         self._rng = stream_rng(self.world.config.seed, Stream.SENSORS, self._episode)
-        start = self._start_readings(initial_condition)
-        T_world_object = self._placed(initial_condition)
+        start, T_world_object = self.start_of(initial_condition, self._rng)
         velocity = _velocity(initial_condition)
         q_true = start - self.world.hidden.joint_offsets
         self.physics.reset(q_true, T_world_object, velocity)
         if velocity is None:
-            self.physics.settle(_SETTLE_PERIODS)
+            self.physics.settle(SETTLE_PERIODS)
         self._control.start(start)
+
+    def start_of(self, initial_condition: InitialCondition, rng: np.random.Generator) -> tuple[Joints, SE3]:
+        """Readings and `T_world_object` at the start: what was asked for, off by what people and encoders do."""
+        return self._start_readings(initial_condition), self._placed(initial_condition, rng)
 
     def observe(self) -> Observation:
         """Encoders now, the newest frames, and what a tracker says where one is asked for."""
@@ -127,10 +130,10 @@ class WorldRobot:
         place = np.array([initial_condition["tip/x"], initial_condition["tip/y"]])
         return tip_joints(self.world.kinematics, place, home)
 
-    def _placed(self, given: InitialCondition) -> SE3:
+    def _placed(self, given: InitialCondition, rng: np.random.Generator) -> SE3:
         """The object where it was asked for, off by the hand that puts it there."""
         imperfections = self.world.config.imperfections
-        x, y, yaw = self._rng.standard_normal(3) * np.array(
+        x, y, yaw = rng.standard_normal(3) * np.array(
             [imperfections.placement_error_m] * 2 + [imperfections.placement_yaw_error_rad]
         )
         height = given.get("object/z", self.world.scenario.model.rest_height)

@@ -51,10 +51,10 @@ def test_with_contact_pushes_end_alike(make_warp: Any) -> None:
     Half of them end within 1 mm; where a push slips off a corner in one and not in the other, ends differ by more, but
     to no side: the mean difference is within three standard errors of zero.
     """
-    from gemel.benchmarks.nominal_push import nominal_model
+    from gemel.services.sim.planar_push import planar_push
     from gemel.services.tasks import get_object
 
-    model, rng = nominal_model(get_object("t_block")), np.random.default_rng(0)
+    model, rng = planar_push(get_object("t_block")), np.random.default_rng(0)
     names = ["object/t_block/com_y", "object/t_block/mass", "contact/t_block-table/friction"]
     values = rng.uniform([-0.03, 0.3, 0.3], [0.07, 0.4, 0.7], (32, 3))
     start = np.repeat(model.qpos0[None], 32, axis=0)

@@ -91,6 +91,15 @@ class Playground:
         sigma = self.randomisation.joint_noise_rad
         return plain + sigma * self.rng.standard_normal(plain.shape) if sigma else plain
 
+    def drawn(self, names: Sequence[str]) -> Float[np.ndarray, "sim parameter"]:
+        """Values of parameters in each simulation's episode; as compiled where they are not drawn."""
+        columns = {name: column for column, name in enumerate(self._names)}
+        out = np.empty((self.count, len(names)))
+        for i, name in enumerate(names):
+            is_drawn = name in columns
+            out[:, i] = self._parameters[:, columns[name]] if is_drawn else self.simulator.parameters.nominal([name])
+        return out
+
     def values(self) -> dict[str, Values]:
         """Quantities that observations, rewards and criteria speak of."""
         return self.arena.values(self.qpos)

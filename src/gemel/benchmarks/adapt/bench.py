@@ -1,0 +1,222 @@
+"""`gemel bench adapt`: the seed's tables on the stand-in arm, with every variant and several training seeds.
+
+Success is judged when the time is up, on true poses. Intervals and p-values come from a bootstrap over training seeds
+and then episodes; variants meet the same worlds. `privileged` and `noise_trained` are told the truth, `prior_only`,
+`history_only`, `fused_memoryless` and `fused` run the policy of `noise_trained` on what they estimate.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from gemel.benchmarks.adapt.cells import BOTTOM, CELLS, ESTIMATED, HAMMER, PAPER, STRICT, TOP, VARIANTS, Cell
+from gemel.benchmarks.adapt.files import SHIPPED, encoders_file, policy_file
+from gemel.benchmarks.adapt.one_shot import one_shot_rows
+from gemel.benchmarks.adapt.trials import Job, Trials, run_job
+from gemel.errors import ConfigError, choices_text
+from gemel.runtime.adapt.make import make_filter, priors_of
+from gemel.services.engine import LocalEngine
+from gemel.services.stats import hierarchical_difference, hierarchical_interval, hierarchical_ratio, wilson_interval
+
+Row = dict[str, object]
+Results = dict[tuple[str, str], list[Trials]]
+"""Trials of each training seed by cell and variant."""
+_Z90 = 1.6448536269514722
+_PARTS = ("push-t", "hammer", "one-shot")
+_HAMMER_VARIANTS = ("randomised", "fused")
+_MOVED_M = 0.02
+
+
+def bench_adapt(
+    *, quick: bool, seed: int, data: Path | None = None, seeds: int = 5, episodes: int = 80, workers: int = 1,
+    variants: str = "all", parts: str = "all", base: str = "noise_trained",
+    on_part: Callable[[dict[str, float], list[Row]], None] = lambda figures, rows: None,
+) -> tuple[dict[str, float], list[Row]]:  # fmt: skip
+    """Figures and tables; `data` is the folder that has trained networks as TASK/VARIANT-SEED.safetensors."""
+    folder = SHIPPED if data is None else data
+    chosen_parts = _chosen(parts, _PARTS, "Part")
+    names = _chosen(variants, VARIANTS, "Variant")
+    seeds, episodes = (1, 2) if quick else (seeds, episodes)
+    jobs = _jobs(chosen_parts, names, seeds, episodes, folder, base, seed)
+    _check_files(jobs)
+    results: Results = {}
+    for done in _batches(jobs, workers):
+        for job, found in done:
+            for trials in found:
+                results.setdefault((job.cell.name, trials.variant), []).append(trials)
+        on_part(*_report(results, chosen_parts, episodes, seed))
+    figures, rows = _report(results, chosen_parts, episodes, seed)
+    if "one-shot" in chosen_parts:
+        rows += one_shot_rows()
+    figures["update_ms"] = update_ms()
+    return figures, rows
+
+
+def update_ms(*, steps: int = 200) -> float:
+    """Median time of one update of the filter, for one episode on one core [ms]."""
+    task, rng = TOP.task, np.random.default_rng(0)
+    estimator = make_filter(task, priors_of(task, [TOP.prior]))
+    estimator.start(1)
+    pose, tip, spent = np.array([[0.45, 0.0, 0.0]]), np.array([[0.45, 0.13]]), []
+    for _ in range(steps):  # a tip that pushes all the time is the dearest case
+        tip = tip + [[0.0, -0.001]]
+        seen = pose + rng.standard_normal((1, 3)) * [0.0008, 0.0008, 0.007]
+        start = time.perf_counter()
+        estimator.update(seen, tip, np.zeros((1, 2)))
+        spent.append(time.perf_counter() - start)
+        pose[:, 1] = np.minimum(pose[:, 1], tip[:, 1] - 0.11)
+    return float(1e3 * np.median(spent[5:]))
+
+
+def _chosen(given: str, known: Sequence[str], what: str) -> tuple[str, ...]:
+    names = tuple(known) if given == "all" else tuple(part.strip() for part in given.split(","))
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"{what} {choices_text(name, tuple(known))}", remedy="use some of them, with commas")
+    return names
+
+
+def _jobs(
+    parts: Sequence[str], variants: tuple[str, ...], seeds: int, episodes: int, folder: Path, base: str, first: int
+) -> list[Job]:
+    cells: list[tuple[Cell, tuple[str, ...]]] = []
+    if "push-t" in parts:
+        cells += [(TOP, variants), (BOTTOM, variants)]
+    if "hammer" in parts:
+        cells += [(HAMMER, tuple(name for name in _HAMMER_VARIANTS if name in variants))]
+    return [
+        Job(cell, training, episodes, chosen, str(folder), base, 100_000 * first)
+        for training in range(seeds)
+        for cell, chosen in cells
+        if chosen
+    ]
+
+
+def _check_files(jobs: Sequence[Job]) -> None:
+    """All networks are there before the first world is made."""
+    for job in jobs:
+        for variant in job.variants:
+            policy_file(Path(job.folder), job.cell.task_name, variant, job.seed, job.base)
+            if variant in ("history_only", "fused_memoryless"):
+                encoders_file(Path(job.folder), job.cell.task_name, job.seed)
+
+
+def _batches(jobs: list[Job], workers: int) -> "list[list[tuple[Job, list[Trials]]]] | object":
+    """Jobs with their trials, as many at once as there are workers."""
+    for first in range(0, len(jobs), max(1, workers)):
+        some = jobs[first : first + max(1, workers)]
+        yield list(zip(some, LocalEngine().map(run_job, some, workers=workers), strict=True))
+
+
+def _report(results: Results, parts: Sequence[str], episodes: int, seed: int) -> tuple[dict[str, float], list[Row]]:
+    rng = np.random.default_rng(seed)
+    rows = [_row(cell, variant, trials, rng) for (cell, variant), trials in results.items()]
+    figures: dict[str, float] = {}
+    for (cell, variant), trials in results.items():
+        for tolerance in (PAPER, STRICT):
+            success = _stacked(trials, lambda t, tolerance=tolerance: t.is_success(tolerance))
+            figures[f"success_{tolerance}_{variant}_{cell}"] = float(success.mean())
+    for cell in (TOP.name, BOTTOM.name):
+        rows += _comparisons(results, cell, figures, rng)
+    _estimates(results, figures)
+    if "hammer" in parts:
+        _hammer(results, figures, rows, rng)
+    figures["episodes_per_cell"] = float(min((sum(len(t.errors) for t in found) for found in results.values()), default=0))
+    return figures, rows
+
+
+def _stacked(
+    trials: Sequence[Trials], measure: Callable[[Trials], Float[np.ndarray, " n"]]
+) -> Float[np.ndarray, "seed n"]:
+    return np.stack([measure(t) for t in trials])
+
+
+def _row(cell: str, variant: str, trials: Sequence[Trials], rng: np.random.Generator) -> Row:
+    """One line of a table."""
+    row: Row = {"cell": cell, "variant": variant, "episodes": sum(len(t.errors) for t in trials)}
+    for tolerance in (PAPER, STRICT):
+        success = _stacked(trials, lambda t, tolerance=tolerance: t.is_success(tolerance))
+        low, high = hierarchical_interval(success, rng) if len(success) > 1 else wilson_interval(
+            int(success.sum()), success.size
+        )  # fmt: skip
+        row[f"{tolerance} %"] = round(100.0 * float(success.mean()), 1)
+        row[f"{tolerance} 95 %"] = f"{100.0 * low:.0f}-{100.0 * high:.0f}"
+        row[f"{tolerance} by seed"] = " ".join(f"{100.0 * s:.0f}" for s in success.mean(axis=1))
+    last = np.concatenate([t.errors[:, -1] for t in trials])
+    seconds = np.concatenate([t.seconds(PAPER, CELLS[cell].task.control_period_s) for t in trials])
+    row["position cm"] = round(100.0 * float(last[:, 0].mean()), 2)
+    row["yaw deg"] = round(float(np.degrees(last[:, 1]).mean()), 2)
+    row["seconds"] = round(float(np.nanmean(seconds)), 2) if np.isfinite(seconds).any() else float("nan")
+    off = np.concatenate([np.abs(t.mean - t.truth) for t in trials])
+    if variant in ESTIMATED and np.isfinite(off).all():
+        covered = np.concatenate([np.abs(t.mean - t.truth) <= _Z90 * t.sigma for t in trials])
+        every = slice(9, None, 10)
+        row["com error cm each s"] = " ".join(f"{100.0 * e:.2f}" for e in off.mean(axis=0)[every])
+        row["covered 90 each s"] = " ".join(f"{c:.2f}" for c in covered.mean(axis=0)[every])
+    return row
+
+
+def _comparisons(results: Results, cell: str, figures: dict[str, float], rng: np.random.Generator) -> list[Row]:
+    """`fused` against every other variant in the same worlds."""
+    ours = results.get((cell, "fused"))
+    if ours is None:
+        return []
+    rows: list[Row] = []
+    for (other_cell, variant), trials in results.items():
+        if other_cell != cell or variant == "fused" or len(trials) != len(ours):
+            continue
+        row: Row = {"cell": cell, "variant": f"fused - {variant}", "episodes": sum(len(t.errors) for t in trials)}
+        for tolerance in (PAPER, STRICT):
+            both = [_stacked(t, lambda t, tolerance=tolerance: t.is_success(tolerance)) for t in (ours, trials)]
+            found = hierarchical_difference(both[0], both[1], rng)
+            row[f"{tolerance} %"] = round(100.0 * found.estimate, 1)
+            row[f"{tolerance} 95 %"] = f"{100.0 * found.low:.1f} to {100.0 * found.high:.1f}"
+            row[f"{tolerance} p"] = round(found.p, 4)
+            if tolerance == STRICT and cell == TOP.name:
+                figures[f"p_fused_vs_{variant}_top"] = found.p
+            if tolerance == STRICT:
+                figures[f"low95_fused_minus_{variant}_{cell}"] = found.low
+        rows.append(row)
+    return rows
+
+
+def _estimates(results: Results, figures: dict[str, float]) -> None:
+    """How good estimates are at the end, where the object was moved at all."""
+    ends = {
+        variant: np.concatenate([_final_errors(t) for cell in (TOP.name, BOTTOM.name) for t in results[cell, variant]])
+        for variant in ("fused", "fused_memoryless")
+        if all((cell, variant) in results for cell in (TOP.name, BOTTOM.name))
+    }
+    if len(ends) == 2:
+        figures["final_com_error_ratio"] = float(ends["fused"].mean() / max(float(ends["fused_memoryless"].mean()), 1e-9))
+        figures["final_com_error_cm_fused"] = float(100.0 * ends["fused"].mean())
+        figures["final_com_error_cm_fused_memoryless"] = float(100.0 * ends["fused_memoryless"].mean())
+    ours = [t for (_, variant), trials in results.items() if variant == "fused" for t in trials]
+    if ours:
+        covered = np.concatenate([(np.abs(t.mean - t.truth) <= _Z90 * t.sigma)[_was_moved(t), -1] for t in ours])
+        figures["coverage90_after_contact"] = float(covered.mean())
+        figures["coverage90_after_contact_n"] = float(len(covered))
+
+
+def _was_moved(trials: Trials) -> np.ndarray:
+    return np.isfinite(trials.touched)
+
+
+def _final_errors(trials: Trials) -> Float[np.ndarray, " n"]:
+    return np.asarray(np.abs(trials.mean - trials.truth)[_was_moved(trials), -1])
+
+
+def _hammer(results: Results, figures: dict[str, float], rows: list[Row], rng: np.random.Generator) -> None:
+    """Time to completion, in worlds in which both complete."""
+    both = [results.get((HAMMER.name, variant)) for variant in ("fused", "randomised")]
+    if both[0] is None or both[1] is None:
+        return
+    period_s = HAMMER.task.control_period_s
+    fused, plain = (_stacked(trials or [], lambda t: t.seconds(PAPER, period_s)) for trials in both)
+    ratio, low, high = hierarchical_ratio(fused, plain, rng)
+    figures |= {"hammer_time_ratio": ratio, "hammer_time_ratio_low": low, "hammer_time_ratio_high": high}
+    rows.append({"cell": HAMMER.name, "variant": "time of fused / randomised", "paper %": round(ratio, 3),
+                 "paper 95 %": f"{low:.3f}-{high:.3f}"})  # fmt: skip

@@ -1,0 +1,29 @@
+"""Where trained networks are looked for, and what to do when one is missing."""
+
+from pathlib import Path
+
+import gemel
+from gemel.benchmarks.adapt.cells import ESTIMATED
+from gemel.errors import ConfigError
+
+SHIPPED = Path(gemel.__file__).parent / "samples" / "policies"
+
+
+def policy_file(folder: Path, task: str, variant: str, seed: int, base: str = "noise_trained") -> Path:
+    """The network that acts in a variant."""
+    name = base if variant in ESTIMATED else variant
+    return _found(folder / task / f"{name}-{seed}.safetensors", task, name, seed)
+
+
+def encoders_file(folder: Path, task: str, seed: int) -> Path:
+    """The encoders that were trained on the noise_trained policy of a seed."""
+    return _found(folder / task / f"encoders-{seed}.safetensors", task, "history_only", seed)
+
+
+def _found(path: Path, task: str, variant: str, seed: int) -> Path:
+    if not path.is_file():
+        raise ConfigError(
+            f"There is no {path.name} in {path.parent}.",
+            remedy=f"train it: gemel train {task} --variant {variant} --seeds {seed + 1} --out {path.parent}",
+        )
+    return path

@@ -1,0 +1,227 @@
+"""`gemel evaluate DIR --policy FILE --robot ROBOT`: a policy in closed loop on a stand-in arm or in the twin.
+
+Success, errors and times go to the screen and to `result.json`, what happened to `episodes.npz`, pictures beside them.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from gemel.artifacts.episode import Episode
+from gemel.artifacts.task import Task
+from gemel.errors import ConfigError, choices_text
+from gemel.services.policy import InitialCondition, Robot, run_episode
+from gemel.services.policy.conditioned import ConditionedPolicy, PushController, Tip
+from gemel.services.policy.estimator import Estimator, Fixed, Prior
+from gemel.services.policy.outcome import measured, yaw_of
+from gemel.services.tasks import get_task
+
+TOLERANCES = {"paper": (0.03, 20.0), "strict": (0.015, 5.0)}
+"""Largest distance [m] and angle [deg] from the goal when the time is up."""
+
+
+@dataclass(frozen=True)
+class PolicyRun:
+    """What is asked for."""
+
+    folder: Path
+    policy: Path
+    robot: str
+    episodes: int
+    variant: str
+    """Empty means `fused` for a policy that is told parameters."""
+    prior: tuple[float, float] | None
+    """Mean and standard deviation of the first parameter that the policy is told."""
+    out: Path | None
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A robot, and what is known about it."""
+
+    robot: Robot
+    task: Task
+    tip: Tip
+    conditions: Callable[[int], InitialCondition | None]
+    truth: Mapping[str, float] = field(default_factory=dict)
+    """True parameters, where somebody knows them."""
+
+
+def evaluate_policy(asked: PolicyRun) -> int:
+    """Run all episodes, print, write."""
+    from gemel.commands.screen import console, print_table, progress_bar
+    from gemel.services.policy.checkpoint import load_network
+
+    network = load_network(asked.policy, "policy")
+    if asked.episodes < 1:
+        raise ConfigError(f"{asked.episodes} episodes were asked for.", remedy="ask for at least one")
+    opened = open_robot(asked.robot, asked.folder, str(network.meta["task"]))
+    estimator = _estimator(asked, network, opened)
+    policy = ConditionedPolicy(PushController(network, opened.task, estimator), opened.tip)
+    episodes, told = [], []
+    with progress_bar("episodes") as on_progress:
+        for number in range(asked.episodes):
+            condition = opened.conditions(number)
+            episodes.append(run_episode(opened.robot, policy, opened.task, initial_condition=condition))
+            told.append(_stacked(policy.told))
+            on_progress((number + 1) / asked.episodes)
+    out = asked.out or asked.folder / "policy_runs" / f"{asked.policy.stem}-{asked.robot.replace(':', '-')}"
+    result = _result(asked, episodes, opened)
+    _write(out, episodes, told, estimator, opened, result)
+    rows = [(name, f"{100.0 * f['rate']:.0f} % ({f['n']} episodes, 95 %: {100 * f['low']:.0f} to {100 * f['high']:.0f})")
+            for name, f in result["success"].items()]  # fmt: skip
+    rows += [(name, f"{value:.3g}") for name, value in result["means"].items()]
+    print_table(f"{policy.specification.name} on {asked.robot}", ("figure", "value"), rows)
+    console().print(f"Wrote {out}")
+    return 0
+
+
+def open_robot(name: str, folder: Path, task_name: str) -> Opened:
+    """`world:NAME[:SEED]`, a stand-in with a tracker, or `twin`, that of the project in the folder."""
+    kind, _, rest = name.partition(":")
+    if kind == "twin":
+        return _twin(folder)
+    if kind != "world":
+        raise ConfigError(
+            f"Robot {choices_text(kind, ('world', 'twin'))}", remedy="use world:push-t, world:push-t:SEED or twin"
+        )
+    world_name, _, seed = rest.partition(":")
+    if seed and not seed.isdigit():
+        raise ConfigError(f"The world's seed is {seed!r}; a whole number was expected.", remedy="use world:push-t:3")
+    return _world(world_name or task_name, int(seed or 0))
+
+
+def _world(name: str, seed: int) -> Opened:
+    from gemel.worlds.scenario import World, WorldConfig
+    from gemel.worlds.world_robot import WorldRobot
+
+    world = World(WorldConfig(name, seed=seed))
+    robot = WorldRobot(world, is_rendering=False, has_tracker=True)
+    (arm, *_) = world.machine.arms
+
+    def tip(joints: Float[np.ndarray, "1 joint"]) -> Float[np.ndarray, "1 2"]:
+        return world.kinematics.forward(arm, joints[0]).translation[None, :2]
+
+    return Opened(robot, world.task, tip, world.initial_condition, dict(world.hidden.parameters))
+
+
+def _twin(folder: Path) -> Opened:
+    from gemel.envs import make_robot
+
+    robot = make_robot(folder)
+    arm = robot.arena.arm
+    if arm is None:
+        raise ConfigError("The twin's robot has no tip.", remedy="use a task that moves tip_x and tip_y")
+    rng = np.random.default_rng(0)
+    ranges = robot.arena.task.initial_conditions
+    drawn = [{name: float(rng.uniform(*ends)) for name, ends in ranges.items()} for _ in range(10_000)]
+    return Opened(robot, robot.arena.task, arm.tips, lambda number: drawn[number % len(drawn)])
+
+
+def _estimator(asked: PolicyRun, network: Any, opened: Opened) -> Estimator | None:
+    """What tells the policy about physics."""
+    from gemel.runtime.adapt.make import make_estimator
+
+    names = network.conditioned_on
+    if not names:
+        if asked.variant:
+            raise ConfigError(
+                f"{asked.policy} is told nothing of physics, so it has no use for variant {asked.variant!r}.",
+                remedy="leave --variant out, or give a noise_trained or privileged policy",
+            )
+        return None
+    if asked.variant == "known":
+        missing = [name for name in names if name not in opened.truth]
+        if missing:
+            raise ConfigError(f"Nobody knows {', '.join(missing)} of {asked.robot}.", remedy="use another variant")
+        return Fixed(names, np.array([opened.truth[name] for name in names]), np.zeros(len(names)))
+    priors = []
+    if asked.prior is not None:
+        low, high = opened.task.parameter_ranges.get(names[0], network.ranges[0])
+        priors = [Prior(names[0], *asked.prior, low, high)]
+    encoders = asked.policy.parent / f"encoders-{network.meta['seed']}.safetensors"
+    return make_estimator(
+        asked.variant or "fused", get_task(opened.task.name), priors, encoders=encoders if encoders.exists() else None
+    )
+
+
+def _stacked(told: list[tuple[np.ndarray, np.ndarray]]) -> Float[np.ndarray, "t 2 p"]:
+    return np.array([np.stack(pair) for pair in told]) if told else np.zeros((0, 2, 0))
+
+
+def _result(asked: PolicyRun, episodes: list[Episode], opened: Opened) -> dict[str, Any]:
+    """Success within both tolerances with Wilson intervals, and means."""
+    from gemel.services.stats import wilson_interval
+
+    name, task = opened.task.objects[0], opened.task
+    series = [measured(task, e.times_s, e.object_poses[name]) for e in episodes]
+    errors = np.array([[s["object/position_error"], s["object/yaw_error"]] for s in series])
+    success, seconds = {}, {}
+    for tolerance, (metres, degrees) in TOLERANCES.items():
+        inside = (errors[:, 0] <= metres) & (errors[:, 1] <= np.radians(degrees))
+        good = int(inside[:, -1].sum())
+        low, high = wilson_interval(good, len(inside))
+        success[tolerance] = {"n": len(inside), "rate": good / len(inside), "low": low, "high": high}
+        outside_last = inside.shape[1] - 1 - np.argmax(~inside[:, ::-1], axis=1)
+        since = np.where(inside.all(axis=1), 0, outside_last + 1)[inside[:, -1]]
+        seconds[f"seconds to {tolerance}"] = float(np.mean(since + 1) * task.control_period_s) if good else float("nan")
+    means = {
+        "position error cm": float(100.0 * errors[:, 0, -1].mean()),
+        "yaw error deg": float(np.degrees(errors[:, 1, -1]).mean()),
+        **{name: value for name, value in seconds.items() if np.isfinite(value)},
+    }
+    return {"policy": asked.policy.name, "robot": asked.robot, "variant": asked.variant, "success": success, "means": means}
+
+
+def _write(
+    out: Path, episodes: list[Episode], told: list[np.ndarray], estimator: Estimator | None, opened: Opened,
+    result: dict[str, Any],
+) -> None:  # fmt: skip
+    from gemel.commands.screen import write_json
+    from gemel.outputs.pictures.write import write_pictures
+
+    name = opened.task.objects[0]
+    objects = np.stack([_planar(e, name) for e in episodes])
+    tips = np.stack([np.concatenate([opened.tip(q[None]) for q in e.joint_positions]) for e in episodes])
+    write_pictures(out, _pictures(objects, tips, told, estimator, opened))
+    np.savez_compressed(
+        out / "episodes.npz", times_s=episodes[0].times_s, object_xyyaw=objects, tip_xy=tips,
+        actions=np.stack([e.actions for e in episodes]), joints=np.stack([e.joint_positions for e in episodes]),
+        belief=np.stack(told), parameters=np.array(estimator.names if estimator is not None else (), dtype=np.str_),
+    )  # fmt: skip
+    write_json(result, out / "result.json")
+
+
+def _planar(episode: Episode, name: str) -> Float[np.ndarray, "t 3"]:
+    poses = episode.object_poses[name]
+    return np.column_stack([poses.translation[:, :2], yaw_of(poses)])
+
+
+def _pictures(
+    objects: np.ndarray, tips: np.ndarray, told: list[np.ndarray], estimator: Estimator | None, opened: Opened
+) -> dict[str, Any]:
+    """The paths of up to four episodes from above, and what was believed in the first."""
+    from gemel.outputs.pictures.belief_chart import belief_chart
+    from gemel.outputs.pictures.push_sheet import push_sheet
+    from gemel.services.tasks import get_object
+
+    goal = np.array([opened.task.goal[f"object/{part}"] for part in ("x", "y", "yaw")])
+    shape, period_s = get_object(opened.task.objects[0]).collision, opened.task.control_period_s
+    pictures: dict[str, Any] = {
+        f"paths-{k}": push_sheet(np.concatenate([objects[k], tips[k]], axis=1), goal, shape, period_s=period_s)
+        for k in range(min(4, len(objects)))
+    }
+    if estimator is None or not told[0].size:
+        return pictures
+    times_s = period_s * np.arange(len(told[0]))
+    for column, name in enumerate(estimator.names):
+        scale, unit = (100.0, "cm") if "/com_" in name else (1.0, "")
+        pictures[f"belief-{name.replace('/', '-')}"] = belief_chart(
+            name.replace("/", " "), times_s, told[0][:, 0, column], told[0][:, 1, column], opened.truth.get(name),
+            scale=scale, unit=unit,
+        )  # fmt: skip
+    return pictures

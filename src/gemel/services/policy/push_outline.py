@@ -1,0 +1,44 @@
+"""An object that is pushed over a table, seen from above."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from gemel.services.tasks.objects import ObjectModel
+
+
+_GRID = 101
+
+
+@dataclass(frozen=True, eq=False)
+class Outline:
+    """Rectangles, and the radius of what pushes them."""
+
+    rectangles: Float[np.ndarray, "box 4"]
+    """Middle and half size of each, x and y, in the object's frame [m]."""
+    tip_radius_m: float
+
+    @staticmethod
+    def of(model: ObjectModel, tip_radius_m: float) -> "Outline":
+        """From the boxes that a nominal object touches with."""
+        rows = [(*box.centre[:2], 0.5 * box.size[0], 0.5 * box.size[1]) for box in model.collision]
+        return Outline(np.array(rows, dtype=np.float64), tip_radius_m)
+
+    def clearance_m(self, points: Float[np.ndarray, "row 2"]) -> Float[np.ndarray, " row"]:
+        """From the tip's surface to the object's, of tips at points of the object's frame; negative inside."""
+        found = np.full(len(points), np.inf)
+        for x, y, half_x, half_y in self.rectangles:
+            dx, dy = np.abs(points[:, 0] - x) - half_x, np.abs(points[:, 1] - y) - half_y
+            outside = np.hypot(np.maximum(dx, 0.0), np.maximum(dy, 0.0))
+            found = np.minimum(found, outside + np.minimum(np.maximum(dx, dy), 0.0))
+        return found - self.tip_radius_m
+
+    @property
+    def friction_radius_m(self) -> float:
+        """Largest moment of friction over its largest force, for even pressure: the mean distance from the middle [m]."""
+        low, high = self.rectangles[:, :2] - self.rectangles[:, 2:], self.rectangles[:, :2] + self.rectangles[:, 2:]
+        axes = [np.linspace(low[:, a].min(), high[:, a].max(), _GRID) for a in (0, 1)]
+        points = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
+        inside = points[self.clearance_m(points) < -self.tip_radius_m]
+        return float(np.linalg.norm(inside - inside.mean(axis=0), axis=1).mean())
