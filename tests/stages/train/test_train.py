@@ -13,22 +13,21 @@ import pytest
 
 pytest.importorskip("rsl_rl", reason="needs the extra `train`")
 
-from stages.train.made_training import ALL, ROLLOUT, WORLDS, small, training
-
 from gemel.errors import ConfigError
 from gemel.services.policy.checkpoint import load_network
 from gemel.services.policy.nominal_arena import nominal_arena
 from gemel.stages.train.saved import FILE, SavedState, load_state, save_state
 from gemel.stages.train.train import train_agents
 from gemel.stages.train.variants import agents_of
+from stages.train.made_training import ALL, ROLLOUT, WORLDS, small, training
 
 
 def test_it_learns_to_reach(tmp_path: Path) -> None:
     """Rewarded for being near the object alone, a policy comes near within a minute of learning."""
     arena = nominal_arena()
     task = replace(arena.task, reward_weights={"reach": 1.0}, time_limit_s=4.0)
-    found = training(tmp_path, small(worlds=64, rollout=24), replace(arena, task=task))
-    for _ in range(25):
+    found = training(tmp_path, small(worlds=32, rollout=24), replace(arena, task=task))
+    for _ in range(16):
         found.run_update()
     rewards = next(iter(found.scores.curves.values())).reward
     assert np.mean(rewards[-3:]) > np.mean(rewards[:3]) + 0.006
