@@ -21,7 +21,7 @@ def test_each_kind_is_told_what_it_should_be(tmp_path: Path) -> None:
     """True value and no doubt; a wrong value within its doubt; nothing; nothing with history."""
     env = _env(tmp_path)
     low, high = env.ranges[0]
-    true = (env.ground.drawn(env.conditioned_on)[:, 0] - 0.5 * (low + high)) / (0.5 * (high - low))
+    true = (env.true_values()[:, 0] - 0.5 * (low + high)) / (0.5 * (high - low))
     told = env.policy_view(0)[:, WIDTH:]
     np.testing.assert_allclose(told, np.column_stack([true[env.rows(0)], np.zeros(WORLDS)]), atol=1e-6)
     mean, sigma = env.policy_view(1)[:, WIDTH:].T

@@ -50,6 +50,11 @@ def test_agents_are_trained_side_by_side_and_written(tmp_path: Path) -> None:
         assert found.path.stat().st_size < 200_000
         assert found.curve.steps == [WORLDS * ROLLOUT, 2 * WORLDS * ROLLOUT]
         assert found.final.path.shape == (120, 5)
+    x = np.zeros((1, 18))
+    told_doubt = x + np.eye(18)[17]
+    exact, noisy = trained[0].network.layers, trained[1].network.layers
+    np.testing.assert_array_equal(exact(told_doubt), exact(x))  # it was never told of doubt
+    assert np.abs(noisy(told_doubt) - noisy(x)).max() > 0.0
     assert (tmp_path / "training" / "curves.json").exists()
     assert list((tmp_path / "training" / "tensorboard").iterdir())
 

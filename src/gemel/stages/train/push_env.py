@@ -142,6 +142,18 @@ class PushEnv:
         self._look(values, ended)
         return result
 
+    def true_values(self) -> Float[np.ndarray, "n p"]:
+        """What could be told, in each world; centres of mass in the task's frame of the object."""
+        arena, values = self.ground.arena, self.ground.drawn(self.conditioned_on)
+        names = [f"object/{arena.object}/com_{axis}" for axis in "xyz"]
+        if set(names) & set(self.conditioned_on):
+            T_task_object = arena.T_object_task.inverse()
+            com = self.ground.drawn(names) @ T_task_object.rotation.as_matrix().T + T_task_object.translation
+            for axis, name in enumerate(names):
+                if name in self.conditioned_on:
+                    values[:, self.conditioned_on.index(name)] = com[:, axis]
+        return values
+
     def policy_view(self, agent: int) -> Float32[np.ndarray, "n _"]:
         """What one agent's policy sees now."""
         rows, variant = self.rows(agent), self.agents[agent].variant
@@ -163,7 +175,7 @@ class PushEnv:
         worlds.past[rows], worlds.is_whole[rows] = 0.0, True
         assert ground.arena.arm is not None
         worlds.tip[rows] = ground.arena.arm.tips(ground.arena.readings(ground.qpos[rows])) + worlds.offset[rows]
-        true = ground.drawn(self.conditioned_on)[rows]
+        true = self.true_values()[rows]
         sigma = ground.rng.uniform(0.0, self._largest_sigmas(), true.shape)
         error = sigma * ground.rng.standard_normal(true.shape)
         is_estimate = self._is_estimate()[rows, None]
