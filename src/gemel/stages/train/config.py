@@ -47,7 +47,7 @@ class TrainConfig:
     """Standard deviation of tracked object positions [m]; the tracker's own, by `gemel bench track`."""
     pose_noise_rad: float = 0.007
     """Standard deviation of tracked object angles [rad]."""
-    tip_offset_m: float = 0.004
+    tip_offset_m: float = 0.006
     """Standard deviation of the constant error of the tip against the tracked object [m]: an uncalibrated arm."""
     delay_spread_s: float = 0.02
     """Commands arrive as late as in the scene, give or take this [s]; even, drawn for each episode."""
