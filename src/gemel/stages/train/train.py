@@ -119,7 +119,7 @@ def train_agents(
     per_update = training.rollout * training.env.worlds_each
     updates = max(1, -(-config.steps // per_update))
     training.env.start([training.seed, training.update])
-    board = Board(folder / "tensorboard", training.update)
+    board = Board(folder / "tensorboard", training.steps)
     say = on_progress or Lines()
     while training.update < updates:
         losses = training.run_update()
