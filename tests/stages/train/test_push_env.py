@@ -8,10 +8,9 @@ import pytest
 
 pytest.importorskip("rsl_rl", reason="needs the extra `train`")
 
-from stages.train.made_training import ALL, WORLDS, small, training
-
 from gemel.services.policy.features import WIDTH
 from gemel.stages.train.push_env import PushEnv
+from stages.train.made_training import ALL, WORLDS, small, training
 
 
 def _env(tmp_path: Path, **options: object) -> PushEnv:

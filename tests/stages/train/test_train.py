@@ -13,14 +13,13 @@ import pytest
 
 pytest.importorskip("rsl_rl", reason="needs the extra `train`")
 
-from stages.train.made_training import ALL, ROLLOUT, WORLDS, small, training
-
 from gemel.errors import ConfigError
 from gemel.services.policy.checkpoint import load_network
 from gemel.services.policy.nominal_arena import nominal_arena
 from gemel.stages.train.saved import FILE, SavedState, load_state, save_state
 from gemel.stages.train.train import train_agents
 from gemel.stages.train.variants import agents_of
+from stages.train.made_training import ALL, ROLLOUT, WORLDS, small, training
 
 
 def test_it_learns_to_reach(tmp_path: Path) -> None:
