@@ -26,8 +26,8 @@ def test_it_learns_to_reach(tmp_path: Path) -> None:
     """Rewarded for being near the object alone, a policy comes near within a minute of learning."""
     arena = nominal_arena()
     task = replace(arena.task, reward_weights={"reach": 1.0}, time_limit_s=4.0)
-    found = training(tmp_path, small(worlds=64, rollout=24), replace(arena, task=task))
-    for _ in range(25):
+    found = training(tmp_path, small(worlds=32, rollout=24), replace(arena, task=task))
+    for _ in range(16):
         found.run_update()
     rewards = next(iter(found.scores.curves.values())).reward
     assert np.mean(rewards[-3:]) > np.mean(rewards[:3]) + 0.006
@@ -50,6 +50,11 @@ def test_agents_are_trained_side_by_side_and_written(tmp_path: Path) -> None:
         assert found.path.stat().st_size < 200_000
         assert found.curve.steps == [WORLDS * ROLLOUT, 2 * WORLDS * ROLLOUT]
         assert found.final.path.shape == (120, 5)
+    x = np.zeros((1, 18))
+    told_doubt = x + np.eye(18)[17]
+    exact, noisy = trained[0].network.layers, trained[1].network.layers
+    np.testing.assert_array_equal(exact(told_doubt), exact(x))  # it was never told of doubt
+    assert np.abs(noisy(told_doubt) - noisy(x)).max() > 0.0
     assert (tmp_path / "training" / "curves.json").exists()
     assert list((tmp_path / "training" / "tensorboard").iterdir())
 

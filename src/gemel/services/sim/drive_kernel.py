@@ -6,55 +6,51 @@ import numpy as np
 
 @numba.njit(cache=True, nogil=True)
 def driven_commands(commands, past, drives, link, every, is_ramp):  # type: ignore[no-untyped-def]
-    """Commands that reach the servos at each physics step, (sim, t * every, control).
+    """Commands that reach the servos at each physics step, (sim, t * every, control), and the new `past`.
 
     `commands` (sim or 1, t, control) hold for `every` steps each, or are reached in a straight line over them; `past`
-    (sim, h, control) are the undelayed commands of the steps before, the latest last. `drives` (3, sim, control) are
-    delay [steps], half the play and lead [steps]. `link` (sim, control) is where the play stands and is left where it
-    ends.
+    (sim, h, control) are the undelayed commands of the steps before, the latest last, and before that all is as at its
+    start. `drives` (3, sim, control) are delay [steps], half the play and lead [steps]. `link` (sim, control) is where
+    the play stands and is left where it ends.
     """
     sim_count, control_count = link.shape
-    step_count = commands.shape[1] * every
+    step_count, depth = commands.shape[1] * every, past.shape[1]
     out = np.empty((sim_count, step_count, control_count))
+    later = np.empty_like(past)
+    line = np.empty(depth + step_count)
     for s in range(sim_count):
         row = s if commands.shape[0] > 1 else 0
         for c in range(control_count):
-            delay, half_play, lead = drives[:, s, c]
+            _draw_line(line, commands, past, s, row, c, every, is_ramp)
+            delay, half_play, lead = drives[0, s, c], drives[1, s, c], drives[2, s, c]
             whole = int(delay)
             part = delay - whole
             y = link[s, c]
             for j in range(step_count):
-                late = _undelayed(commands[row, :, c], past[s, :, c], j - whole, every, is_ramp)
+                at = depth + j - whole
+                late = line[max(at, 0)]
                 if part > 0.0:
-                    later = _undelayed(commands[row, :, c], past[s, :, c], j - whole - 1, every, is_ramp)
-                    late = (1.0 - part) * late + part * later
+                    late = (1.0 - part) * late + part * line[max(at - 1, 0)]
                 before = y
                 y = min(max(y, late - half_play), late + half_play)
                 out[s, j, c] = y + lead * (y - before)
             link[s, c] = y
-    return out
+            for k in range(depth):
+                later[s, k, c] = line[step_count + k]
+    return out, later
 
 
 @numba.njit(cache=True, nogil=True)
-def undelayed_tail(commands, past, every, is_ramp):  # type: ignore[no-untyped-def]
-    """The undelayed commands of the last `past.shape[1]` steps, after `commands`."""
-    tail = np.empty_like(past)
-    first = commands.shape[1] * every - past.shape[1]
-    for s in range(past.shape[0]):
-        row = s if commands.shape[0] > 1 else 0
-        for c in range(past.shape[2]):
-            for k in range(past.shape[1]):
-                tail[s, k, c] = _undelayed(commands[row, :, c], past[s, :, c], first + k, every, is_ramp)
-    return tail
-
-
-@numba.njit(cache=True, nogil=True)
-def _undelayed(commands, past, step, every, is_ramp):  # type: ignore[no-untyped-def]
-    """The command of one step; steps before the first are in the past, and before that all is as at its start."""
-    if step < 0:
-        return past[max(len(past) + step, 0)]
-    k = step // every
-    if not is_ramp:
-        return commands[k]
-    before = commands[k - 1] if k > 0 else past[-1]
-    return before + (commands[k] - before) * (step - k * every + 1) / every
+def _draw_line(line, commands, past, s, row, c, every, is_ramp):  # type: ignore[no-untyped-def]
+    """Undelayed commands of one control at each step, the past ones first."""
+    depth = past.shape[1]
+    for k in range(depth):
+        line[k] = past[s, k, c]
+    before = past[s, depth - 1, c]
+    at = depth
+    for k in range(commands.shape[1]):
+        goal = commands[row, k, c]
+        for i in range(every):
+            line[at] = before + (goal - before) * (i + 1) / every if is_ramp else goal
+            at += 1
+        before = goal

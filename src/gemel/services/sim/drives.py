@@ -70,7 +70,7 @@ class Drives:
 
     def pass_on(self, commands: Commands, *, every: int, is_ramp: bool) -> Commands:
         """What reaches the servos, (sim or 1, t * every, control), of commands (sim or 1, t, control)."""
-        from gemel.services.sim.drive_kernel import driven_commands, undelayed_tail
+        from gemel.services.sim.drive_kernel import driven_commands
 
         if self.settings.is_ideal and not is_ramp:
             self._past[:] = commands[:, -1:]
@@ -78,6 +78,5 @@ class Drives:
         commands = np.ascontiguousarray(commands, dtype=float)
         delay, lead = (values / self._timestep_s for values in (self.settings.delay_s, self.settings.lead_s))
         drives = np.stack([delay, self.settings.backlash, lead])
-        out = driven_commands(commands, self._past, drives, self._link, every, is_ramp)
-        self._past = undelayed_tail(commands, self._past, every, is_ramp)
+        out, self._past = driven_commands(commands, self._past, drives, self._link, every, is_ramp)
         return np.asarray(out)

@@ -32,12 +32,12 @@ def check_training(arena: Arena, config: TrainConfig) -> Conditions:
             f"Task {task.name!r} does not say where the object has to go ({', '.join(missing) or 'no tip'}).",
             remedy="train a push task, such as push-t or push-hammer",
         )
-    believed = belief.names if belief is not None else ()
+    believed = _tellable(arena)
     names = config.conditioned_on or _first_of_task(arena)
     unknown = [name for name in names if name not in believed]
     if unknown:
         raise ConfigError(
-            f"Policies cannot be told {', '.join(unknown)}: the scene's belief is about {list(believed)}.",
+            f"Policies cannot be told {', '.join(unknown)}: the scene's belief is about {believed}.",
             remedy="give parameters of the belief under conditioned_on",
         )
     for name, (low, high) in task.parameter_ranges.items():
@@ -49,7 +49,7 @@ def check_training(arena: Arena, config: TrainConfig) -> Conditions:
     if belief is None:
         return Conditions(names, ())
     own = {p.name: (p.low, p.high) for p in belief.parameters}
-    ranges = [ranges_of(task, [n])[0] if n in task.parameter_ranges else own[n] for n in names]
+    ranges = [own[n] if n in own and n not in task.parameter_ranges else ranges_of(task, [n])[0] for n in names]
     return Conditions(names, tuple(ranges))
 
 
@@ -75,9 +75,16 @@ def names_of(agents: Sequence[Agent]) -> list[str]:
     return names
 
 
+def _tellable(arena: Arena) -> list[str]:
+    """What the belief is about; a centre of mass has all three axes, in whatever frame it is told."""
+    names = list(arena.belief.names) if arena.belief is not None else []
+    com = [f"object/{arena.object}/com_{axis}" for axis in "xyz"]
+    return [*names, *(name for name in com if set(com) & set(names) and name not in names)]
+
+
 def _first_of_task(arena: Arena) -> tuple[str, ...]:
     """The task's first parameter that the scene believes something about."""
-    believed = set(arena.belief.names) if arena.belief is not None else set()
+    believed = _tellable(arena)
     first = [name for name in arena.task.parameter_ranges if name in believed][:1]
     if not first:
         raise ConfigError(

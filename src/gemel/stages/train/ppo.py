@@ -3,7 +3,7 @@
 Its runner is not used: it knows one agent, writes pickles and owns the loop; here several agents share a simulation.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -72,13 +72,18 @@ class Learner:
         """Standard deviation of the actions now."""
         return float(self.ppo.actor.distribution.std_param.detach().mean())
 
-    def network(self) -> Mlp:
-        """The policy without its noise, for numpy."""
+    def network(self, *, unused_inputs: Sequence[int] = ()) -> Mlp:
+        """The policy without its noise, for numpy.
+
+        Inputs that were always zero have had no say in training; their random weights would have one on a robot.
+        """
         actor = self.ppo.get_policy()
         linear = [layer for layer in actor.mlp if isinstance(layer, torch.nn.Linear)]
         normal = actor.obs_normalizer
+        weights = [_array(layer.weight).T.copy() for layer in linear]
+        weights[0][list(unused_inputs)] = 0.0
         return Mlp(
-            tuple(_array(layer.weight).T.copy() for layer in linear),
+            tuple(weights),
             tuple(_array(layer.bias) for layer in linear),
             _array(normal.mean),
             _array(normal.std) + np.float32(normal.eps),

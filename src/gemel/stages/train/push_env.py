@@ -26,6 +26,8 @@ from gemel.stages.train.config import TrainConfig
 from gemel.stages.train.variants import Agent
 
 Rows = Int[np.ndarray, " row"]
+_COHORT_STEPS = 10
+"""Episodes begin, and so end, at multiples of this: a few large resets cost less than many small ones."""
 _COM_RANGE_M = 0.11
 """The range in whose units `told_sigma` is meant for parameters that are not lengths [m]."""
 
@@ -43,7 +45,7 @@ class Step:
     is_success: Bool[np.ndarray, " n"]
     """Inside the task's tolerance now."""
     errors: Float[np.ndarray, "n 2"]
-    """Position [m] and yaw [rad] errors now."""
+    """Position [m] and yaw [rad] errors now; infinite in a world that broke down."""
 
 
 @dataclass(eq=False)
@@ -97,7 +99,7 @@ class PushEnv:
         self._true_ranges = [task.parameter_ranges.get(p.name, (p.low, p.high)) for p in parameters]
         self._truth = np.zeros((ground.count, len(parameters)), dtype=np.float32)
         self._features = np.zeros((ground.count, WIDTH), dtype=np.float32)
-        self._critic = np.zeros((ground.count, 0), dtype=np.float32)
+        self._critic = np.zeros((ground.count, WIDTH + 6 + len(parameters)), dtype=np.float32)
 
     @property
     def count(self) -> int:
@@ -109,11 +111,11 @@ class PushEnv:
         return slice(agent * self.worlds_each, (agent + 1) * self.worlds_each)
 
     def start(self, seed: Sequence[int], *, is_staggered: bool = True) -> None:
-        """Begin episodes everywhere; staggered, as if each world had been running for a different while."""
+        """Begin episodes everywhere; staggered, as if worlds had been running for different whiles."""
         self.ground.rng = np.random.default_rng(list(seed))
         self._begin(np.arange(self.count))
         if is_staggered:
-            self.ground.steps[:] = self.ground.rng.integers(0, self._last, self.count)
+            self.ground.steps[:] = _COHORT_STEPS * self.ground.rng.integers(0, self._last // _COHORT_STEPS, self.count)
             self._worlds.is_whole[:] = self.ground.steps == 0
         self._look(self.ground.values(), np.arange(self.count))
 
@@ -128,12 +130,10 @@ class PushEnv:
         success, failed = ground.is_success(values), ground.is_failure(values)
         out_of_time = (ground.steps >= self._last) & ~failed
         over = failed | out_of_time
-        gain = self._task.control_period_s * np.nan_to_num(rewards(self._task, values, change, success))
-        gain[ground.is_diverged] = 0.0
+        gain = self._task.control_period_s * rewards(self._task, values, change, success)
         errors = np.stack([values["object/position_error"], values["object/yaw_error"]], axis=1)
-        result = Step(
-            gain.astype(np.float32), over, out_of_time, over & worlds.is_whole, success & ~failed, np.nan_to_num(errors)
-        )
+        gain[ground.is_diverged], errors[ground.is_diverged] = 0.0, np.inf
+        result = Step(gain.astype(np.float32), over, out_of_time, over & worlds.is_whole, success & ~failed, errors)
         self.diverged += int(ground.is_diverged.sum())
         ended = np.flatnonzero(over)
         if len(ended):
@@ -141,6 +141,18 @@ class PushEnv:
             values = ground.values()
         self._look(values, ended)
         return result
+
+    def true_values(self) -> Float[np.ndarray, "n p"]:
+        """What could be told, in each world; centres of mass in the task's frame of the object."""
+        arena, values = self.ground.arena, self.ground.drawn(self.conditioned_on)
+        names = [f"object/{arena.object}/com_{axis}" for axis in "xyz"]
+        if set(names) & set(self.conditioned_on):
+            T_task_object = arena.T_object_task.inverse()
+            com = self.ground.drawn(names) @ T_task_object.rotation.as_matrix().T + T_task_object.translation
+            for axis, name in enumerate(names):
+                if name in self.conditioned_on:
+                    values[:, self.conditioned_on.index(name)] = com[:, axis]
+        return values
 
     def policy_view(self, agent: int) -> Float32[np.ndarray, "n _"]:
         """What one agent's policy sees now."""
@@ -163,7 +175,7 @@ class PushEnv:
         worlds.past[rows], worlds.is_whole[rows] = 0.0, True
         assert ground.arena.arm is not None
         worlds.tip[rows] = ground.arena.arm.tips(ground.arena.readings(ground.qpos[rows])) + worlds.offset[rows]
-        true = ground.drawn(self.conditioned_on)[rows]
+        true = self.true_values()[rows]
         sigma = ground.rng.uniform(0.0, self._largest_sigmas(), true.shape)
         error = sigma * ground.rng.standard_normal(true.shape)
         is_estimate = self._is_estimate()[rows, None]
@@ -180,14 +192,15 @@ class PushEnv:
         noise = ground.rng.standard_normal(true.shape, dtype=np.float32)
         noise *= np.array([self.config.pose_noise_m] * 2 + [self.config.pose_noise_rad], dtype=np.float32)
         seen, seen_tip = true + noise, tip + worlds.offset
-        self._features = np.nan_to_num(push_features(seen, seen_tip, worlds.tip, worlds.past, self._task))
-        exact = push_features(true, tip, worlds.tip - worlds.offset, worlds.past, self._task)
-        worlds.seen_yaw, worlds.tip = seen[:, 2], seen_tip
-        at = self._object_dof
-        left = (1.0 - ground.steps / self._last)[:, None]
-        velocity = ground.qvel[:, [at, at + 1, at + 5]]
-        parts = [exact, self._truth, velocity, worlds.offset / 0.01, left]
-        self._critic = np.nan_to_num(np.concatenate([part.astype(np.float32) for part in parts], axis=1))
+        self._features = push_features(seen, seen_tip, worlds.tip, worlds.past, self._task)
+        at, critic = self._object_dof, np.empty_like(self._critic)
+        critic[:, :WIDTH] = push_features(true, tip, worlds.tip - worlds.offset, worlds.past, self._task)
+        critic[:, WIDTH : WIDTH + 2] = ground.qvel[:, at : at + 2]
+        critic[:, WIDTH + 2] = ground.qvel[:, at + 5]
+        critic[:, WIDTH + 3] = 1.0 - ground.steps / self._last
+        critic[:, WIDTH + 4 : WIDTH + 6] = worlds.offset
+        critic[:, WIDTH + 6 :] = self._truth
+        self._critic, worlds.seen_yaw, worlds.tip = critic, seen[:, 2], seen_tip
         for agent, history in self._histories.items():
             rows = self.rows(agent)
             history.push(self._features[rows])

@@ -203,7 +203,10 @@ def _finished(
             "conditioned_on": conditioned_meta(env.conditioned_on, env.ranges) if is_told else [],
             "made_by": made_by,
         }  # fmt: skip
-        saved.append(save_network(out / f"{agent.name}.safetensors", "policy", meta, learner.network()))
+        doubts = range(agent.variant.width(0), agent.variant.width(len(env.conditioned_on)))[len(env.conditioned_on) :]
+        unused = tuple(doubts) if agent.variant.told == "truth" else ()
+        network = learner.network(unused_inputs=unused)
+        saved.append(save_network(out / f"{agent.name}.safetensors", "policy", meta, network))
     finals = final_scores(env, [network.layers for network in saved], [training.seed, 1_000_003])
     curves = list(training.scores.curves.values())
     scores = {
