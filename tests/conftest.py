@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 _ARTIFACTS = [f.stem for f in (ROOT / "src/gemel/artifacts").glob("*.py") if f.stem not in ("__init__", "gaussians")]
 _WITH_KERNELS = [
     ".".join(f.relative_to(ROOT / "src").with_suffix("").parts)
-    for room in ("stages", "services/sim")
+    for room in ("stages", "services/sim", "services/policy")
     for f in (ROOT / "src/gemel" / room).rglob("*.py")
     if f.stem != "__init__" and not f.stem.endswith("_kernel")
 ]
@@ -24,10 +24,10 @@ _CHECKED_ROOMS = (
     "gemel.services.engine",
     "gemel.services.generate",
     "gemel.services.inference",
-    "gemel.services.policy",
     "gemel.services.stats",
     "gemel.services.tasks",
     *_WITH_KERNELS,
+    "gemel.runtime.adapt",
     "gemel.outputs.pictures",
     "gemel.outputs.export",
     "gemel.worlds",

@@ -46,9 +46,7 @@ class Evaluate:
         if self.policy is not None:
             from gemel.commands.evaluate_policy import PolicyRun, evaluate_policy
 
-            asked = PolicyRun(
-                self.folder, self.policy, self.robot, self.episodes, self.variant, self.prior, self.out
-            )
+            asked = PolicyRun(self.folder, self.policy, self.robot, self.episodes, self.variant, self.prior, self.out)
             return evaluate_policy(asked)
         return self._holdout()
 

@@ -72,8 +72,10 @@ def evaluate_policy(asked: PolicyRun) -> int:
     out = asked.out or asked.folder / "policy_runs" / f"{asked.policy.stem}-{asked.robot.replace(':', '-')}"
     result = _result(asked, episodes, opened)
     _write(out, episodes, told, estimator, opened, result)
-    rows = [(name, f"{100.0 * f['rate']:.0f} % ({f['n']} episodes, 95 %: {100 * f['low']:.0f} to {100 * f['high']:.0f})")
-            for name, f in result["success"].items()]  # fmt: skip
+    rows = [
+        (name, f"{100.0 * f['rate']:.0f} % of {f['n']}, 95 %: {100.0 * f['low']:.0f} to {100.0 * f['high']:.0f}")
+        for name, f in result["success"].items()
+    ]
     rows += [(name, f"{value:.3g}") for name, value in result["means"].items()]
     print_table(f"{policy.specification.name} on {asked.robot}", ("figure", "value"), rows)
     console().print(f"Wrote {out}")
@@ -174,7 +176,13 @@ def _result(asked: PolicyRun, episodes: list[Episode], opened: Opened) -> dict[s
         "yaw error deg": float(np.degrees(errors[:, 1, -1]).mean()),
         **{name: value for name, value in seconds.items() if np.isfinite(value)},
     }
-    return {"policy": asked.policy.name, "robot": asked.robot, "variant": asked.variant, "success": success, "means": means}
+    return {
+        "policy": asked.policy.name,
+        "robot": asked.robot,
+        "variant": asked.variant,
+        "success": success,
+        "means": means,
+    }
 
 
 def _write(

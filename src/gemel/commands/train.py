@@ -27,7 +27,8 @@ class Train:
     """What the policies are told of physics, one or several with commas. privileged: the true value; noise_trained: an
     estimate with an error that lasts an episode, and how large it may be; randomised: nothing; randomised_history:
     nothing, but it sees its last ten steps. Estimators beside a noise_trained policy: history_only and
-    fused_memoryless train encoders on it; fused and prior_only need no training. [default: privileged, or what twin.toml says under [train]]"""
+    fused_memoryless train encoders on it; fused and prior_only need no training. [default: privileged, or
+    what twin.toml says under [train]]"""
     seeds: int | None = None
     """Policies of each variant; they differ in random numbers alone. [default: 1]"""
     seed: int | None = None

@@ -6,7 +6,7 @@ and then episodes; variants meet the same worlds. `privileged` and `noise_traine
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +27,6 @@ Results = dict[tuple[str, str], list[Trials]]
 _Z90 = 1.6448536269514722
 _PARTS = ("push-t", "hammer", "one-shot")
 _HAMMER_VARIANTS = ("randomised", "fused")
-_MOVED_M = 0.02
 
 
 def bench_adapt(
@@ -62,7 +61,7 @@ def update_ms(*, steps: int = 200) -> float:
     estimator.start(1)
     pose, tip, spent = np.array([[0.45, 0.0, 0.0]]), np.array([[0.45, 0.13]]), []
     for _ in range(steps):  # a tip that pushes all the time is the dearest case
-        tip = tip + [[0.0, -0.001]]
+        tip = tip - np.array([[0.0, 0.001]])
         seen = pose + rng.standard_normal((1, 3)) * [0.0008, 0.0008, 0.007]
         start = time.perf_counter()
         estimator.update(seen, tip, np.zeros((1, 2)))
@@ -104,7 +103,7 @@ def _check_files(jobs: Sequence[Job]) -> None:
                 encoders_file(Path(job.folder), job.cell.task_name, job.seed)
 
 
-def _batches(jobs: list[Job], workers: int) -> "list[list[tuple[Job, list[Trials]]]] | object":
+def _batches(jobs: list[Job], workers: int) -> Iterator[list[tuple[Job, list[Trials]]]]:
     """Jobs with their trials, as many at once as there are workers."""
     for first in range(0, len(jobs), max(1, workers)):
         some = jobs[first : first + max(1, workers)]
@@ -117,28 +116,28 @@ def _report(results: Results, parts: Sequence[str], episodes: int, seed: int) ->
     figures: dict[str, float] = {}
     for (cell, variant), trials in results.items():
         for tolerance in (PAPER, STRICT):
-            success = _stacked(trials, lambda t, tolerance=tolerance: t.is_success(tolerance))
+            success = _success(trials, tolerance)
             figures[f"success_{tolerance}_{variant}_{cell}"] = float(success.mean())
     for cell in (TOP.name, BOTTOM.name):
         rows += _comparisons(results, cell, figures, rng)
     _estimates(results, figures)
     if "hammer" in parts:
         _hammer(results, figures, rows, rng)
-    figures["episodes_per_cell"] = float(min((sum(len(t.errors) for t in found) for found in results.values()), default=0))
+    figures["episodes_per_cell"] = float(
+        min((sum(len(t.errors) for t in found) for found in results.values()), default=0)
+    )
     return figures, rows
 
 
-def _stacked(
-    trials: Sequence[Trials], measure: Callable[[Trials], Float[np.ndarray, " n"]]
-) -> Float[np.ndarray, "seed n"]:
-    return np.stack([measure(t) for t in trials])
+def _success(trials: Sequence[Trials], tolerance: str) -> Float[np.ndarray, "seed n"]:
+    return np.stack([t.is_success(tolerance) for t in trials])
 
 
 def _row(cell: str, variant: str, trials: Sequence[Trials], rng: np.random.Generator) -> Row:
     """One line of a table."""
     row: Row = {"cell": cell, "variant": variant, "episodes": sum(len(t.errors) for t in trials)}
     for tolerance in (PAPER, STRICT):
-        success = _stacked(trials, lambda t, tolerance=tolerance: t.is_success(tolerance))
+        success = _success(trials, tolerance)
         low, high = hierarchical_interval(success, rng) if len(success) > 1 else wilson_interval(
             int(success.sum()), success.size
         )  # fmt: skip
@@ -149,7 +148,7 @@ def _row(cell: str, variant: str, trials: Sequence[Trials], rng: np.random.Gener
     seconds = np.concatenate([t.seconds(PAPER, CELLS[cell].task.control_period_s) for t in trials])
     row["position cm"] = round(100.0 * float(last[:, 0].mean()), 2)
     row["yaw deg"] = round(float(np.degrees(last[:, 1]).mean()), 2)
-    row["seconds"] = round(float(np.nanmean(seconds)), 2) if np.isfinite(seconds).any() else float("nan")
+    row["seconds"] = round(float(np.nanmean(seconds)), 2) if np.isfinite(seconds).any() else "never"
     off = np.concatenate([np.abs(t.mean - t.truth) for t in trials])
     if variant in ESTIMATED and np.isfinite(off).all():
         covered = np.concatenate([np.abs(t.mean - t.truth) <= _Z90 * t.sigma for t in trials])
@@ -170,8 +169,7 @@ def _comparisons(results: Results, cell: str, figures: dict[str, float], rng: np
             continue
         row: Row = {"cell": cell, "variant": f"fused - {variant}", "episodes": sum(len(t.errors) for t in trials)}
         for tolerance in (PAPER, STRICT):
-            both = [_stacked(t, lambda t, tolerance=tolerance: t.is_success(tolerance)) for t in (ours, trials)]
-            found = hierarchical_difference(both[0], both[1], rng)
+            found = hierarchical_difference(_success(ours, tolerance), _success(trials, tolerance), rng)
             row[f"{tolerance} %"] = round(100.0 * found.estimate, 1)
             row[f"{tolerance} 95 %"] = f"{100.0 * found.low:.1f} to {100.0 * found.high:.1f}"
             row[f"{tolerance} p"] = round(found.p, 4)
@@ -190,13 +188,15 @@ def _estimates(results: Results, figures: dict[str, float]) -> None:
         for variant in ("fused", "fused_memoryless")
         if all((cell, variant) in results for cell in (TOP.name, BOTTOM.name))
     }
-    if len(ends) == 2:
-        figures["final_com_error_ratio"] = float(ends["fused"].mean() / max(float(ends["fused_memoryless"].mean()), 1e-9))
+    if len(ends) == 2 and all(len(errors) for errors in ends.values()):
+        figures["final_com_error_ratio"] = float(
+            ends["fused"].mean() / max(float(ends["fused_memoryless"].mean()), 1e-9)
+        )
         figures["final_com_error_cm_fused"] = float(100.0 * ends["fused"].mean())
         figures["final_com_error_cm_fused_memoryless"] = float(100.0 * ends["fused_memoryless"].mean())
     ours = [t for (_, variant), trials in results.items() if variant == "fused" for t in trials]
-    if ours:
-        covered = np.concatenate([(np.abs(t.mean - t.truth) <= _Z90 * t.sigma)[_was_moved(t), -1] for t in ours])
+    covered = np.concatenate([(np.abs(t.mean - t.truth) <= _Z90 * t.sigma)[_was_moved(t), -1] for t in ours] or [[]])
+    if len(covered):
         figures["coverage90_after_contact"] = float(covered.mean())
         figures["coverage90_after_contact_n"] = float(len(covered))
 
@@ -215,7 +215,7 @@ def _hammer(results: Results, figures: dict[str, float], rows: list[Row], rng: n
     if both[0] is None or both[1] is None:
         return
     period_s = HAMMER.task.control_period_s
-    fused, plain = (_stacked(trials or [], lambda t: t.seconds(PAPER, period_s)) for trials in both)
+    fused, plain = (np.stack([t.seconds(PAPER, period_s) for t in trials or []]) for trials in both)
     ratio, low, high = hierarchical_ratio(fused, plain, rng)
     figures |= {"hammer_time_ratio": ratio, "hammer_time_ratio_low": low, "hammer_time_ratio_high": high}
     rows.append({"cell": HAMMER.name, "variant": "time of fused / randomised", "paper %": round(ratio, 3),

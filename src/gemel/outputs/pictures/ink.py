@@ -22,7 +22,11 @@ def draw_line(paper: Picture, x: Float[np.ndarray, " n"], y: Float[np.ndarray, "
 
 
 def draw_band(
-    paper: Picture, x: Float[np.ndarray, " n"], low: Float[np.ndarray, " n"], high: Float[np.ndarray, " n"], colour: Colour
+    paper: Picture,
+    x: Float[np.ndarray, " n"],
+    low: Float[np.ndarray, " n"],
+    high: Float[np.ndarray, " n"],
+    colour: Colour,
 ) -> None:
     """What lies between two lines; rows grow downwards, so `low` is the lower line's."""
     for column in range(int(x[0]), int(x[-1]) + 1):

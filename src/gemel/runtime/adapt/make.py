@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from gemel.artifacts.task import Task
 from gemel.errors import ConfigError, choices_text
 from gemel.runtime.adapt.ensemble import Ensemble, Memoryless
@@ -34,7 +36,8 @@ def make_estimator(
     """What says the parameters to a policy in one of the variants of `ESTIMATED`."""
     priors = priors_of(task, priors)
     if variant == "prior_only":
-        return Fixed([p.name for p in priors], *([[getattr(p, part) for p in priors]] for part in ("mean", "sigma")))
+        means, sigmas = (np.array([getattr(prior, part) for prior in priors]) for part in ("mean", "sigma"))
+        return Fixed([prior.name for prior in priors], means, sigmas)
     if variant == "fused":
         return make_filter(task, priors, config)
     if variant not in ESTIMATED:

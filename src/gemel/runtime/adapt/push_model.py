@@ -14,6 +14,8 @@ from gemel.services.policy.push_outline import Outline
 Particles = Float[np.ndarray, "n m k"]
 Tips = tuple[Float[np.ndarray, "n m 2"], Float[np.ndarray, "n m 2"]]
 _GRAVITY = 9.81
+_SLIDING_M_S = 0.03
+"""Slower objects do not slide on by themselves; what looks like it is the tracker's noise [m/s]."""
 _RADIUS = "friction_radius"
 _RADIUS_SPREAD = 0.2
 """Standard deviation of the friction radius, relative: nobody knows where an object really touches the table."""
@@ -71,9 +73,7 @@ class PushErrors:
 class QuasiStaticPush:
     """An object of known outline on a table, pushed by a round tip."""
 
-    def __init__(
-        self, name: str, outline: Outline, *, period_s: float, errors: PushErrors | None = None
-    ) -> None:
+    def __init__(self, name: str, outline: Outline, *, period_s: float, errors: PushErrors | None = None) -> None:
         self._outline, self._period_s, self._errors = outline, period_s, errors or PushErrors()
         self._needed = (
             f"object/{name}/com_x", f"object/{name}/com_y", f"contact/{name}-pusher/friction",
@@ -108,7 +108,7 @@ class QuasiStaticPush:
         pushed, depth = pushed_poses(*flat, physics, self._outline.rectangles, self._outline.tip_radius_m)
         after, is_touched = pushed.reshape(n, m, 3), depth.reshape(n, m) > 0.0
         speed = np.hypot(moved[..., 0], moved[..., 1]) / self._period_s
-        slides = speed / (2.0 * _GRAVITY * theta[..., 3] * self._period_s)
+        slides = np.where(speed > _SLIDING_M_S, speed / (2.0 * _GRAVITY * theta[..., 3] * self._period_s), 0.0)
         after = np.where(is_touched[..., None], after, poses + np.minimum(slides, 1.0)[..., None] * moved)
         return after, self._error(after - poses, is_touched)
 

@@ -123,6 +123,6 @@ def _check(network: TrainedNetwork, task: Task, estimator: Estimator | None) -> 
     missing = [name for name in network.conditioned_on if name not in known]
     if missing:
         raise ConfigError(
-            f"The policy is told {', '.join(missing)}; nothing here estimates that (there is {list(known) or 'nothing'}).",
+            f"The policy is told {', '.join(missing)}; nothing here estimates that, only {list(known) or 'nothing'}.",
             remedy="give a prior of it, or a policy that is told less",
         )

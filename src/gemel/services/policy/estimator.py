@@ -71,7 +71,7 @@ def prior_of(priors: Sequence[Prior], name: str) -> Prior:
     found = next((prior for prior in priors if prior.name == name), None)
     if found is None:
         raise ConfigError(
-            f"There is no prior of {name}; there are priors of {', '.join(prior.name for prior in priors) or 'nothing'}.",
+            f"There is no prior of {name}; there are priors of {', '.join(p.name for p in priors) or 'nothing'}.",
             remedy="give one, at least its range",
         )
     return found
@@ -80,9 +80,7 @@ def prior_of(priors: Sequence[Prior], name: str) -> Prior:
 class Fixed:
     """Says the same for a whole episode: the truth, or the prior, or the prior with an error."""
 
-    def __init__(
-        self, names: Sequence[str], mean: Float[np.ndarray, "*n p"], sigma: Float[np.ndarray, "*n p"]
-    ) -> None:
+    def __init__(self, names: Sequence[str], mean: Float[np.ndarray, "*n p"], sigma: Float[np.ndarray, "*n p"]) -> None:
         self.names = tuple(names)
         self._mean, self._sigma = np.atleast_2d(mean), np.atleast_2d(sigma)
         self.start(len(self._mean))

@@ -32,7 +32,7 @@ class HistoryWindow:
         return to_object(past_action_world / self._bound_m, self._yaw)
 
     def push(self, object_xyyaw: Float[np.ndarray, "n 3"], tip_xy: Points, past_action: Points) -> None:
-        """One step later; `past_action` was taken at the last look, in the object's frame of then; zero at the first."""
+        """One step later; `past_action` was taken at the last look, in the object's frame of then."""
         is_first = self._tip is None
         if not is_first:
             self._actions = np.concatenate([past_action[:, None], self._actions[:, :-1]], axis=1)

@@ -39,7 +39,8 @@ def pushed_poses(poses, tips_now, tips_after, physics, rectangles, tip_radius): 
                 continue
             depths[row] += depth
             ux, uy = c * step_x + s * step_y, c * step_y - s * step_x
-            vx, vy, turn = _twist(px - distance * nx - cx, py - distance * ny - cy, nx, ny, ux, uy, depth, mu, radius)
+            r = (px - distance * nx - cx, py - distance * ny - cy)
+            vx, vy, turn = _twist(r, (nx, ny), (ux, uy), depth, mu, radius)
             moved_x, moved_y = vx + turn * cy, vy - turn * cx
             x, y, yaw = x + c * moved_x - s * moved_y, y + s * moved_x + c * moved_y, yaw + turn
             c, s = math.cos(yaw), math.sin(yaw)
@@ -68,12 +69,13 @@ def _nearest(px, py, rectangles):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=True)
-def _twist(rx, ry, nx, ny, ux, uy, depth, mu, radius):  # type: ignore[no-untyped-def]
+def _twist(r, n, u, depth, mu, radius):  # type: ignore[no-untyped-def]
     """Motion of the centre of friction and turn that clear `depth`, of a contact at r from the centre.
 
     n points out of the object, u is the tip's step; along the surface the tip drags the contact with it as far as
     friction allows.
     """
+    (rx, ry), (nx, ny), (ux, uy) = r, n, u
     tx, ty = -ny, nx
     closing = -(ux * nx + uy * ny)
     part = min(1.0, depth / closing) if closing > 1e-9 else 0.0

@@ -7,7 +7,6 @@ from jaxtyping import Float
 
 from gemel.services.tasks.objects import ObjectModel
 
-
 _GRID = 101
 
 
@@ -36,7 +35,7 @@ class Outline:
 
     @property
     def friction_radius_m(self) -> float:
-        """Largest moment of friction over its largest force, for even pressure: the mean distance from the middle [m]."""
+        """Largest moment over largest force of friction, for even pressure: the mean distance from the middle [m]."""
         low, high = self.rectangles[:, :2] - self.rectangles[:, 2:], self.rectangles[:, :2] + self.rectangles[:, 2:]
         axes = [np.linspace(low[:, a].min(), high[:, a].max(), _GRID) for a in (0, 1)]
         points = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)

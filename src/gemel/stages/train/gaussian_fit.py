@@ -7,6 +7,7 @@ ensembles). The learning rate falls to zero along a cosine.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,7 @@ def fit_gaussian(
     y = torch.as_tensor(targets, dtype=torch.float32, device=device)
     sigma_of = sigma_columns(y.shape[1], config.sigma_count or y.shape[1])
     sizes = [x.shape[1], *config.hidden, y.shape[1] + max(sigma_of) + 1]
-    layers = [_layer(torch, config.members, a, b, device) for a, b in zip(sizes[:-1], sizes[1:], strict=True)]
+    layers = [_layer(torch, config.members, a, b, device) for a, b in pairwise(sizes)]
     optimiser = torch.optim.Adam([p for layer in layers for p in layer], lr=config.rate)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, config.steps)
     losses: list[float] = []

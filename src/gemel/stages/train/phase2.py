@@ -59,9 +59,7 @@ def train_estimators(
             remedy="give the noise_trained policy of this seed",
         )
     arena = arena or nominal_arena(str(network.meta["task"]))
-    windows = frozen_rollouts(
-        network, arena, count=config.episodes, seed=seed * 7919 + 11, backend=config.backend
-    )
+    windows = frozen_rollouts(network, arena, count=config.episodes, seed=seed * 7919 + 11, backend=config.backend)
     say(f"{len(windows.inputs)} windows of {config.episodes} episodes, {100.0 * windows.success:.0f} % successful")
     fitted = fit_gaussian(
         windows.inputs, windows.targets,

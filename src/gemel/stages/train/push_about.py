@@ -69,6 +69,7 @@ def _pushes(arena: Arena, outline: Outline, spread: float, count: int, rng: np.r
         poses.append(_poses(ground))
         tips.append(_tips(ground))
     fine = ~ground.is_diverged
+    assert arena.belief is not None
     theta = np.column_stack([ground.drawn(arena.belief.names), np.full(count, spread)])
     return Pushes(theta[fine], np.stack(poses, axis=1)[fine], np.stack(tips, axis=1)[fine])
 
