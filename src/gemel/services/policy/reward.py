@@ -13,7 +13,6 @@ from gemel.artifacts.task import Task
 
 Values = Float[np.ndarray, " n"]
 _INSIDE_M, _INSIDE_RAD = 0.03, np.radians(10.0)
-_BEHIND_M, _FAR_M = 0.12, 0.5
 
 
 def rewards(
@@ -31,21 +30,6 @@ def rewards(
     for name in known:
         total += task.reward_weights[name] * terms[name]
     return total
-
-
-def approach_potential(task: Task, values: Mapping[str, Values]) -> Values:
-    """How well the tip is placed to push the object home: minus its distance [m] from behind the object.
-
-    Behind is a hand's breadth beyond the object, seen from the goal. It matters less the nearer the object is. As
-    reward serves what this gains from one step to the next, discounted, which changes no optimal policy (Ng, Harada and
-    Russell 1999); without it policies learn to stop where they would have to walk around the object.
-    """
-    x, y, error = values["object/x"], values["object/y"], np.maximum(values["object/position_error"], 1e-6)
-    beyond = 1.0 + _BEHIND_M / error
-    goal_x, goal_y = task.goal["object/x"], task.goal["object/y"]
-    behind_x, behind_y = goal_x + beyond * (x - goal_x), goal_y + beyond * (y - goal_y)
-    away = np.hypot(values["tip/x"] - behind_x, values["tip/y"] - behind_y)
-    return np.asarray(-np.minimum(away, _FAR_M) * np.tanh(error / _INSIDE_M))
 
 
 def _terms(values: Mapping[str, Values], actions: Float[np.ndarray, "n a"]) -> dict[str, Values]:

@@ -27,9 +27,6 @@ class TrainConfig:
     """Control steps between two updates; 0 means 24 on the processor and 16 on a GPU."""
     hidden: tuple[int, ...] = (128, 128)
     """Widths of the hidden layers of policy and critic."""
-    guidance: float = 4.0
-    """Reward for each metre that the tip comes nearer to where it can push towards the goal; taken back when it leaves,
-    so that it shows a way without changing what is best."""
     discount: float = 0.985
     """Worth of a reward one control step later."""
     trace: float = 0.95

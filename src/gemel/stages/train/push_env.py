@@ -21,7 +21,7 @@ from gemel.services.policy.features import (
     told_parameters,
 )
 from gemel.services.policy.playground import Playground
-from gemel.services.policy.reward import approach_potential, rewards
+from gemel.services.policy.reward import rewards
 from gemel.stages.train.config import TrainConfig
 from gemel.stages.train.variants import Agent
 
@@ -100,7 +100,6 @@ class PushEnv:
         self._truth = np.zeros((ground.count, len(parameters)), dtype=np.float32)
         self._features = np.zeros((ground.count, WIDTH), dtype=np.float32)
         self._critic = np.zeros((ground.count, WIDTH + 6 + len(parameters)), dtype=np.float32)
-        self._potential = np.zeros(ground.count)
 
     @property
     def count(self) -> int:
@@ -133,8 +132,6 @@ class PushEnv:
         over = failed | out_of_time
         gain = self._task.control_period_s * rewards(self._task, values, change, success)
         errors = np.stack([values["object/position_error"], values["object/yaw_error"]], axis=1)
-        guided = self.config.discount * approach_potential(self._task, values) - self._potential
-        gain += self.config.guidance * guided
         gain[ground.is_diverged], errors[ground.is_diverged] = 0.0, np.inf
         result = Step(gain.astype(np.float32), over, out_of_time, over & worlds.is_whole, success & ~failed, errors)
         self.diverged += int(ground.is_diverged.sum())
@@ -204,7 +201,6 @@ class PushEnv:
         critic[:, WIDTH + 4 : WIDTH + 6] = worlds.offset
         critic[:, WIDTH + 6 :] = self._truth
         self._critic, worlds.seen_yaw, worlds.tip = critic, seen[:, 2], seen_tip
-        self._potential = approach_potential(self._task, values)
         for agent, history in self._histories.items():
             rows = self.rows(agent)
             history.push(self._features[rows])
