@@ -27,6 +27,9 @@ class TrainConfig:
     """Control steps between two updates; 0 means 24 on the processor and 16 on a GPU."""
     hidden: tuple[int, ...] = (128, 128)
     """Widths of the hidden layers of policy and critic."""
+    anywhere: float = 0.5
+    """Share of episodes that start anywhere: object and tip all over the table, and not only where the task has them.
+    Without them a policy never sees what it is worth to walk around the object, and stops where it would have to."""
     discount: float = 0.985
     """Worth of a reward one control step later."""
     trace: float = 0.95

@@ -32,6 +32,12 @@ _COM_RANGE_M = 0.11
 """The range in whose units `told_sigma` is meant for parameters that are not lengths [m]."""
 
 
+_FREE_M = 0.25
+"""Objects that start anywhere do so within this distance of the goal [m]..."""
+_BESIDE_M = (0.16, 0.30)
+"""...and tips this far from the middle of the object, clear of it [m]."""
+
+
 @dataclass(frozen=True, eq=False)
 class Step:
     """What one control period brought, one entry for each world."""
@@ -170,7 +176,7 @@ class PushEnv:
     def _begin(self, rows: Rows) -> None:
         """New episodes: physics, places, errors of the arm, and what policies are told."""
         ground, worlds = self.ground, self._worlds
-        ground.reset(rows)
+        ground.reset(rows, self._starts(len(rows)))
         worlds.offset[rows] = self.config.tip_offset_m * ground.rng.standard_normal((len(rows), 2))
         worlds.past[rows], worlds.is_whole[rows] = 0.0, True
         assert ground.arena.arm is not None
@@ -183,6 +189,19 @@ class PushEnv:
         worlds.sigma[rows] = np.where(is_estimate, sigma, 0.0)
         exact = ground.drawn(self._true_names)[rows]
         self._truth[rows] = told_parameters(exact, np.zeros_like(exact), self._true_ranges)[:, : exact.shape[1]]
+
+    def _starts(self, count: int) -> dict[str, np.ndarray]:
+        """Where object and tip start: as the task says, or somewhere about the goal with the tip anywhere beside it."""
+        rng, goal = self.ground.rng, self._task.goal
+        found = {n: rng.uniform(low, high, count) for n, (low, high) in self._task.initial_conditions.items()}
+        if not {"object/x", "object/y", "tip/x", "tip/y"} <= set(found):
+            return found
+        is_free = rng.uniform(size=count) < self.config.anywhere
+        away, heading = _FREE_M * np.sqrt(rng.uniform(size=count)), rng.uniform(-np.pi, np.pi, count)
+        beside, side = rng.uniform(*_BESIDE_M, count), rng.uniform(-np.pi, np.pi, count)
+        x, y = goal["object/x"] + away * np.cos(heading), goal["object/y"] + away * np.sin(heading)
+        free = {"object/x": x, "object/y": y, "tip/x": x + beside * np.cos(side), "tip/y": y + beside * np.sin(side)}
+        return found | {name: np.where(is_free, value, found[name]) for name, value in free.items()}
 
     def _look(self, values: Mapping[str, np.ndarray], begun: Rows) -> None:
         """Make the observations of all worlds; `begun` are those whose episodes have just begun."""
