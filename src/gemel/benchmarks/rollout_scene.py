@@ -12,7 +12,7 @@ from gemel.artifacts.splatmesh import SplatMesh
 from gemel.benchmarks.nominal_push import nominal_model
 from gemel.geometry import SE3, SO3, Pinhole, cylinder_mesh
 from gemel.services.policy.arena import Arena
-from gemel.services.policy.twin_arena import feed_forward
+from gemel.services.sim.led_servos import feed_forward
 from gemel.services.tasks import get_object, get_task
 
 _HOME = (0.41, 0.325)
@@ -49,7 +49,7 @@ def nominal_arena() -> Arena:
         place=_place,
         arm=SlideArm(),
         belief=_belief(task.parameter_ranges),
-        fixed=feed_forward(model, frozenset()),
+        fixed=feed_forward(model),
     )
 
 

@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from gemel.artifacts.capture import JointSignal
 from gemel.artifacts.episode import Episode
-from gemel.stages.evaluate.replay import JointPath
+from gemel.services.sim.joint_path import JointPath
 
 JOINTS, TOOL_STEPS, NONE = "joints", "tool-steps", "none"
 _AXES = ("x", "y", "z")

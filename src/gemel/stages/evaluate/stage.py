@@ -28,6 +28,7 @@ from gemel.artifacts.twin import Twin
 from gemel.errors import SourceError
 from gemel.services.formats.robot_model import compile_stored_robot
 from gemel.services.kinematics.tree import kinematic_tree
+from gemel.services.sim.joint_path import JointPath
 from gemel.stages.evaluate.arms import Arm, find_arms
 from gemel.stages.evaluate.claims import (
     NOMINAL,
@@ -45,7 +46,7 @@ from gemel.stages.evaluate.config import EvaluateConfig
 from gemel.stages.evaluate.floor import is_repeat, repeat_curves
 from gemel.stages.evaluate.joint_error import JointMeasure, joint_measures
 from gemel.stages.evaluate.remarks import findings_of, notes_on
-from gemel.stages.evaluate.replay import ACTIONS, LOGGED, JointPath, TwinReplay
+from gemel.stages.evaluate.replay import ACTIONS, LOGGED, TwinReplay
 from gemel.stages.evaluate.tool_error import Tool, make_tool
 
 OnProgress = Callable[[float], None]

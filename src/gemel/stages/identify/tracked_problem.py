@@ -1,9 +1,11 @@
 """A `Problem` made of tracked motion: the robot repeats what it logged in simulation, and the object should follow.
 
 Each draw of the parameters is simulated once per segment, all of them together. The robot's servos are led along the
-logged path. Four parameters belong to no simulator: `track/offset_x`, `offset_y` [m] and `offset_yaw` [rad] say how the
-frame of the track sits in the frame of the robot (what calibration leaves), and `track/time_offset` [s] is added to a
-frame's time to get the robot's. A table looks the same from everywhere, so they act on the poses that go in and out.
+logged path and do not give way, so what is believed of the robot itself (`robot/` parameters) has no part in it.
+
+Four parameters belong to no simulator: `track/offset_x`, `offset_y` [m] and `offset_yaw` [rad] say how the frame of the
+track sits in the frame of the robot (what calibration leaves), and `track/time_offset` [s] is added to the time of a
+frame to get the robot's. A table looks the same from everywhere, so they act on the poses that go in and out.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +19,7 @@ from gemel.artifacts.belief import Parameter
 from gemel.errors import ConfigError
 from gemel.geometry import SE3, SO3
 from gemel.services.inference import NoiseLayout
+from gemel.services.sim.joint_path import JointPath
 from gemel.services.sim.laid_down import laid_down
 from gemel.services.sim.simulator import Simulator
 from gemel.stages.identify.config import PUSH_WORTH
@@ -31,27 +34,16 @@ _SIMULATIONS_AT_ONCE = 1024
 
 
 @dataclass(frozen=True, eq=False)
-class LoggedPath:
-    """The commands that lead the robot along what it logged in one episode."""
-
-    times_s: Float[np.ndarray, " t"]
-    commands: Float[np.ndarray, "t control"]
-
-    def at(self, times_s: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n control"]:
-        """Commands at any times, on straight lines between the logged ones."""
-        columns = [np.interp(times_s, self.times_s, column) for column in self.commands.T]
-        return np.stack(columns, axis=-1)
-
-
-@dataclass(frozen=True, eq=False)
 class Scene:
     """What the problem has to know of a simulator."""
 
     make: Callable[[int], Simulator]
     """A simulator of so many simulations."""
     object: str
-    place: Callable[[Float[np.ndarray, "n control"], SE3, Float[np.ndarray, "n 6"]], tuple[np.ndarray, np.ndarray]]
-    """Positions and velocities (n, nq), (n, nv) of a scene from commands, object pose and object velocity."""
+    place: Callable[[Float[np.ndarray, "n joint"], SE3, Float[np.ndarray, "n 6"]], tuple[np.ndarray, np.ndarray]]
+    """Positions and velocities (n, nq), (n, nv) of a scene from logged joints, object pose and object velocity."""
+    commands: Callable[[Float[np.ndarray, "*n joint"]], Float[np.ndarray, "*n control"]] = lambda positions: positions
+    """What leads the servos to logged joints."""
     T_world_rest: SE3 | None = None
     """How the object lies on the table; a segment's start is laid down like this when it is near to it."""
     fixed: Mapping[str, float] = field(default_factory=dict)
@@ -64,7 +56,7 @@ class TrackedProblem:
 
     parameters: tuple[Parameter, ...]
     segments: tuple[Segment, ...]
-    paths: Mapping[str, LoggedPath]
+    paths: Mapping[str, JointPath]
     """By episode."""
     scene: Scene
     push_worth: float = PUSH_WORTH
@@ -150,15 +142,16 @@ class TrackedProblem:
         simulator = self._simulator
         every = max(1, round(_TICK_S / simulator.timestep_s))
         ticks = np.arange(1, self._tick_count(every * simulator.timestep_s) + 1) * every * simulator.timestep_s
-        names = [name for name in values if name not in TRACK_PARAMETERS]
+        names = [name for name in values if name not in TRACK_PARAMETERS and not name.startswith("robot/")]
         fixed = self.scene.fixed
         columns = [values[name] for name in names] + [np.full(count, value) for value in fixed.values()]
         simulator.set_parameters([*names, *fixed], np.stack(columns, axis=1))
-        start, controls = self._commands(values, ticks, count)
+        joints = self._joints(values, ticks, count)
         Ts, velocities = self._starts(offset, draws)
-        qpos, qvel = self.scene.place(start, Ts, velocities)
-        simulator.reset(qpos, qvel, commands=start)
-        rollout = simulator.rollout(controls, every=every, is_ramp=True)
+        qpos, qvel = self.scene.place(joints[:, 0], Ts, velocities)
+        commands = self.scene.commands(joints)
+        simulator.reset(qpos, qvel, commands=commands[:, 0])
+        rollout = simulator.rollout(commands[:, 1:], every=every, is_ramp=True)
         self.physics_steps += count * len(ticks) * every
         return ticks, np.concatenate([qpos[:, None], rollout.qpos], axis=1), rollout.is_diverged
 
@@ -166,19 +159,19 @@ class TrackedProblem:
         longest = max(s.times_s[-1] - s.start_s for s in self.segments)
         return int(np.ceil(longest / tick_s)) + 2
 
-    def _commands(
+    def _joints(
         self, values: Mapping[str, np.ndarray], ticks: Float[np.ndarray, " tick"], count: int
-    ) -> tuple[Float[np.ndarray, "sim control"], Float[np.ndarray, "sim tick control"]]:
-        """Where the robot starts and what it is told, per simulation."""
+    ) -> Float[np.ndarray, "sim state joint"]:
+        """Where the robot was at the start and at each tick, per simulation."""
         delay_s = values.get("track/time_offset", np.zeros(count))
         starts = np.array([s.start_s for s in self.segments])
         times = np.tile(starts, count // len(starts))[:, None] + delay_s[:, None] + np.concatenate([[0.0], ticks])
-        width = next(iter(self.paths.values())).commands.shape[1]
-        commands = np.empty((count, len(ticks) + 1, width))
+        width = next(iter(self.paths.values())).positions.shape[1]
+        joints = np.empty((count, len(ticks) + 1, width))
         for k, segment in enumerate(self.segments):
             rows = slice(k, count, len(starts))
-            commands[rows] = self.paths[segment.episode].at(times[rows])
-        return commands[:, 0], commands[:, 1:]
+            joints[rows] = self.paths[segment.episode].at(times[rows])
+        return joints
 
     def _starts(self, offset: SE3, draws: int) -> tuple[SE3, Float[np.ndarray, "sim 6"]]:
         """Where each object starts in the robot's frame, and how fast."""
