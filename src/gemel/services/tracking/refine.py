@@ -22,6 +22,8 @@ _LARGEST_STEP_RAD = 0.15
 _DAMPING = 1e-4
 _ENOUGH_M = 3e-4
 """Steps shorter than this end the search."""
+_NEAR_M = 1e-3
+"""A step as short as this through a wide blur has found nothing far off: sharp images come next."""
 _OVERSHOOT = 1.4
 """The light is found anew after each step and takes a part of it back; longer steps make up for that."""
 
@@ -31,8 +33,8 @@ class RefineConfig:
     """How one frame's pose is found."""
 
     blurs_px: tuple[float, ...] = (3.0, 2.0, 1.0, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    """One Gauss-Newton step for each, through images blurred so much [px]: wide first, to find what is far off. The
-    last ones end early when nothing moves any more."""
+    """One Gauss-Newton step for each, through images blurred so much [px]: wide first, to find what is far off. Blurs
+    are passed over when nothing is, and the last ones end early when nothing moves any more."""
     errors: ErrorModel = field(default_factory=ErrorModel)
     splat_steps: int = 0
     """Steps of gradient descent through the renderer afterwards; 0 is the fast mode."""
@@ -109,11 +111,15 @@ def refine(
     """The pose near `T_start` that explains all views best; `resting` pulls softly towards the table."""
     sight = Sight(tracked, views, np.asarray(velocity, dtype=np.float64), config, renderer, resting)
     T = np.array(T_start, dtype=np.float64)
+    is_near = False
     for blur_px in config.blurs_px:
+        if is_near and blur_px > 0.0:
+            continue
         evidence, prior = look(sight, T, blur_px)
         step = _step(evidence, prior)
         T = moved(T, step)
         length_m = np.linalg.norm(step[:3]) + tracked.radius_m * np.linalg.norm(step[3:])
+        is_near = length_m < _NEAR_M
         if blur_px == 0.0 and length_m < _ENOUGH_M:
             break
     if config.splat_steps:
