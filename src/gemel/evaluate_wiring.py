@@ -63,7 +63,7 @@ def make_evidence(
         twin,
         run.project.settings.evaluate,
         prior=run.get("draft", Twin).belief,
-        nominal=_nominal(run),
+        nominal=_nominal(run).only(twin.belief.names),  # both are simulated with the same kinds of parameters
         tracks=both,
         frames=run.frames(capture, OPENING_STAGE, key),
         blobs=run.store,

@@ -74,13 +74,13 @@ def test_tool_steps_lead_the_tool_where_they_say(twin: Twin, store: Store) -> No
     seen = replace(twin.reconstruction, Ts_world_base=SE3.identity(0), joint_offsets=np.zeros(6))
     plain = replace(twin, reconstruction=seen)
     (arm,) = find_arms(tree, plain, signals, {})
-    poses = make_tool(tree, arm, plain).by_table(path.targets)
+    poses = make_tool(tree, arm, plain).by_table(path.positions)
     way = np.concatenate([np.zeros((1, 2)), np.cumsum(steps, axis=0)])
     assert np.allclose(poses.translation[:, :2] - poses.translation[0, :2], way, atol=1e-6)
     assert np.allclose(poses.translation[:, 2], poses.translation[0, 2], atol=1e-6)
     assert np.max(poses.rotation.angle_to(poses.rotation[0])) < 1e-5
     assert path.times_s[0] == 0.0
-    assert np.allclose(path.at(np.array([0.1]))[0], path.targets[1])
+    assert np.allclose(path.at(np.array([0.1]))[0], path.positions[1])
 
 
 def test_the_joint_error_is_the_protocols(tmp_path: Path) -> None:

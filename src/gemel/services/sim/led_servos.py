@@ -17,8 +17,8 @@ from jaxtyping import Float
 from gemel.services.sim.contacts import is_gripper
 from gemel.services.sim.slots import controls
 
-_STRONGER = 30.0
-"""A tip that yields by 0.3 mm for each newton, as on small arms, is left with 0.01 mm."""
+_STRONGER = 300.0
+"""A tip that yields by 0.3 mm for each newton, as on small arms, is left with 1 micrometre."""
 
 
 def servo_leads(

@@ -29,6 +29,7 @@ _TELLING_OVERLAP = 0.35
 """If even good poses overlap less with what looks like the object, its colour tells nothing."""
 _REMEMBERED = 600
 """Frames over which overlaps are typical: a live twin runs for hours."""
+_AT_REST_M_S = 0.01
 _FARTHEST_M = 0.08
 _FARTHEST_RAD = 0.9
 """What a frame may be from its prediction; beyond, it has caught something else."""
@@ -61,6 +62,12 @@ class Follower:
         self._last: tuple[float, np.ndarray] | None = None
         self._typical: deque[float] = deque(maxlen=_REMEMBERED)
         self._is_lost = True
+        self._sigma = 0.0
+        """Of the residuals in the last frame."""
+
+    @property
+    def _is_at_rest(self) -> bool:
+        return not self._is_lost and float(np.linalg.norm(self.velocity[:3])) < _AT_REST_M_S
 
     def step(
         self,
@@ -75,7 +82,7 @@ class Follower:
         if start is not None:
             pose = refine(
                 target.tracked, views, start, self.velocity, target.config, renderer=target.renderer,
-                resting=target.prior,
+                resting=target.prior, usual_sigma=self._sigma if self._is_at_rest else 0.0,
             )  # fmt: skip
             pose = self._if_supported(pose, start, views)
         if pose is None:
@@ -100,7 +107,7 @@ class Follower:
         if self._last is not None and not self._is_lost:
             before_s, before = self._last
             self.velocity = _difference(before, pose.T_world_object) / (time_s - before_s)
-        self._last, self._is_lost = (time_s, pose.T_world_object), False
+        self._last, self._is_lost, self._sigma = (time_s, pose.T_world_object), False, pose.sigma
 
     def _if_supported(
         self, pose: FramePose | None, start: np.ndarray | None, views: Sequence[View]
