@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from gemel.artifacts.belief import Belief
-from gemel.artifacts.capture import Capture
+from gemel.artifacts.capture import Capture, EpisodeKind
 from gemel.artifacts.evidence import Evidence
 from gemel.artifacts.finding import Finding
 from gemel.artifacts.held_out import HeldOutData
@@ -63,13 +63,14 @@ def make_evidence(
         twin,
         run.project.settings.evaluate,
         prior=run.get("draft", Twin).belief,
-        nominal=_nominal(run).only(twin.belief.names),  # both are simulated with the same kinds of parameters
+        nominal=_nominal(run),
         tracks=both,
         frames=run.frames(capture, OPENING_STAGE, key),
         blobs=run.store,
         rng=np.random.default_rng([run.project.settings.seed, 7]),
         opening=opening,
         lineage=dict(run.addresses),
+        trials=[r.id for r in FitData.of(capture, split).calibration if r.kind is EpisodeKind.TASK],
         repeats=[(pair.first, pair.second) for pair in alike if {pair.first, pair.second} <= tracked],
         on_progress=lambda part: on_progress(_TRACKING + (1.0 - _TRACKING) * part),
     )

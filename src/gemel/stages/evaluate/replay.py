@@ -1,8 +1,9 @@
 """One episode again in the twin, open loop: under the mean of its belief and under draws of it, all at once.
 
 The robot is led in one of two ways. `actions`: its servos, with the delays and plays that the belief has, are given
-what was commanded. `logged`: the servos are led along the joint positions that were logged, without lag or giving way
-(`services/sim/led_servos.py`), so that only what happens to objects is the twin's own doing.
+what was commanded; with feed-forward where all of their delay is in the commands already. `logged`: the servos are led
+along the joint positions that were logged, without lag or giving way (`services/sim/led_servos.py`), so that only what
+happens to objects is the twin's own doing.
 """
 
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ from gemel.geometry import SE3
 from gemel.services.sim.body_poses import body_poses
 from gemel.services.sim.compile import CompileConfig, CompiledTwin, compile_twin
 from gemel.services.sim.joint_path import JointPath
-from gemel.services.sim.led_servos import led_model, servo_leads
+from gemel.services.sim.led_servos import feed_forward, led_model, servo_leads
 from gemel.services.sim.native import SimulatorNative
 
 ACTIONS, LOGGED = "actions", "logged"
@@ -67,7 +68,16 @@ class Replay:
 class TwinReplay:
     """Simulations of a twin with one belief, ready for any episode."""
 
-    def __init__(self, twin: Twin, belief: Belief, blobs: Blobs, *, draws: int, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        twin: Twin,
+        belief: Belief,
+        blobs: Blobs,
+        *,
+        draws: int,
+        rng: np.random.Generator,
+        is_fed_forward: bool = False,
+    ) -> None:
         mean = belief.weights @ belief.samples
         rows = rng.choice(len(belief.samples), size=draws, p=belief.weights)
         values = np.concatenate([mean[None], belief.samples[rows]])
@@ -78,11 +88,13 @@ class TwinReplay:
         }
         known = [i for i, name in enumerate(belief.names) if self._simulators[ACTIONS].has_parameter(name)]
         self._values = {belief.names[i]: values[:, i] for i in known}
+        self._leads = feed_forward(self.scene.model, frozenset(belief.names)) if is_fed_forward else {}
 
     def run(self, path: JointPath, drive: str, *, start_s: float, end_s: float, poses: Mapping[str, SE3]) -> Replay:
         """From rest at `start_s`, with objects at `poses` (`T_world_object`), to `end_s`."""
         simulator = self._simulators[drive]
-        values = self._values if drive == ACTIONS else _led(simulator, self._values)
+        leads = {name: np.full(simulator.count, lead_s) for name, lead_s in self._leads.items()}
+        values = self._values | leads if drive == ACTIONS else _led(simulator, self._values)
         simulator.set_parameters(list(values), np.stack(list(values.values()), axis=1) if values else _none(simulator))
         every = max(1, round(_TICK_S / simulator.timestep_s))
         tick_s = every * simulator.timestep_s
