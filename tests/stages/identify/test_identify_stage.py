@@ -130,7 +130,7 @@ def test_an_arm_that_gives_way_does_not_make_objects_heavier(
     soft = replace(twin, robot=read_robot_model(path, store), belief=prior)
     tracks, episodes = _recorded(soft, store, truth[COM], truth)
     config = IdentifyConfig(
-        ensemble=32, kalman_steps=2, refinements=2, draws=400, push_worth=1.0, generations=6, longest_s=0.4
+        ensemble=24, kalman_steps=2, refinements=2, draws=400, push_worth=1.0, generations=3, longest_s=0.4
     )
     posterior, info = identify(
         soft, tracks, episodes, config, blobs=store, rng=np.random.default_rng(1), threads=1
