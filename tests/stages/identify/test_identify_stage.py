@@ -18,10 +18,9 @@ from gemel.services.formats.robot_model import read_robot_model
 from gemel.services.inference import flat_belief
 from gemel.services.sim.compile import compile_twin
 from gemel.services.sim.native import SimulatorNative
-from gemel.services.stats import weighted_quantiles
 from gemel.stages.identify.config import IdentifyConfig
 from gemel.stages.identify.segments import find_segments
-from gemel.stages.identify.stage import identify
+from gemel.stages.identify.stage import identify, twin_problem
 from gemel.store.store import Store
 from services.sim.made_twin import block_twin
 
@@ -109,11 +108,10 @@ def test_centre_of_mass_is_found_and_ranges_cover(twin: Twin, store: Store) -> N
     assert info.check.coverage > 0.8
 
 
-@pytest.mark.slow
-def test_an_arm_that_gives_way_does_not_make_objects_heavier(
+def test_an_arm_that_gave_way_does_not_do_so_again(
     twin: Twin, store: Store, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """What a soft arm logs under load leads a stiff one: mass, centre of mass and friction hold the truth.
+    """What a soft arm logged under load leads a stiff one: the truth explains its pushes, and so does any mass.
 
     The tip yields by 3 mm. Pieces are short, so that most of them start in the middle of a push.
     """
@@ -121,26 +119,17 @@ def test_an_arm_that_gives_way_does_not_make_objects_heavier(
     path.write_text(_ROBOT.replace("100000", "500").replace("4000", "60").replace('mass="10"', 'mass="0.5"'))
     truth = {COM: 0.045, "object/t_block/mass": 0.34, "contact/t_block-table/friction": 0.45}
     ranges = {COM: (-0.035, 0.075), "object/t_block/mass": (0.05, 4.0), "contact/t_block-table/friction": (0.15, 1.2)}
-    prior = flat_belief(
-        tuple(
-            Parameter(name, "", *ends, "linear" if name == COM else "log", ValueSource.RANDOMISED)
-            for name, ends in ranges.items()
-        )
-    )
+    prior = flat_belief(tuple(Parameter(n, "", *r, "linear", ValueSource.RANDOMISED) for n, r in ranges.items()))
     soft = replace(twin, robot=read_robot_model(path, store), belief=prior)
     tracks, episodes = _recorded(soft, store, truth[COM], truth)
-    config = IdentifyConfig(
-        ensemble=24, kalman_steps=2, refinements=2, draws=400, push_worth=1.0, generations=3, longest_s=0.4
-    )
-    posterior, info = identify(
-        soft, tracks, episodes, config, blobs=store, rng=np.random.default_rng(1), threads=1
-    )  # fmt: skip
-    assert info.inference is not None
-    for name, true in truth.items():
-        column = posterior.samples[:, posterior.names.index(name)]
-        low, high = weighted_quantiles(column, posterior.weights, np.array([0.02, 0.98])).tolist()
-        assert low < true < high, name
-    assert np.ptp(posterior.samples[:, 0]) < 0.06
+    problem = twin_problem(soft, tracks, episodes, IdentifyConfig(longest_s=0.4), blobs=store, threads=1)
+    assert problem is not None
+    assert sum(segment.velocity.any() for segment in problem.segments) >= 3
+    draws = np.tile(list(truth.values()), (3, 1))
+    draws[1:, 1] = [0.1, 3.0]
+    missed_m, *others_m = problem.predict(draws).reshape(3, -1, 6)[..., :2]
+    assert np.sqrt(np.mean(missed_m**2)) < 1e-3  # the track's own error is 0.6 mm, at both ends
+    assert max(np.median(np.abs(other_m - missed_m)) for other_m in others_m) < 2e-4
 
 
 def test_unknown_parameter_lists_the_closest(twin: Twin, store: Store) -> None:
