@@ -21,6 +21,9 @@ _QUICK = """
 ensemble = 48
 kalman_steps = 3
 refinements = 3
+
+[evaluate]
+draws = 24
 """
 
 

@@ -10,7 +10,7 @@ at the start and after a loss, poses at rest on the table are searched. An objec
 there as it did in the scan; a lifted one is not.
 Judged by: `gemel bench track` against the truth of stand-in worlds.
 
-Time: about 0.2 s of processor time per frame with two cameras at 160 x 120 (fast mode). Memory: one frame at a time.
+Time: about 0.12 s of processor time per frame with two cameras at 160 x 120 (fast mode). Memory: one frame at a time.
 """
 
 from collections.abc import Callable, Mapping, Sequence
