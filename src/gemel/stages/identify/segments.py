@@ -107,8 +107,9 @@ def _cut(first: int, last: int, times_s: Float[np.ndarray, " t"], longest_s: flo
 def _around(moving: Bool[np.ndarray, " t"], times_s: Float[np.ndarray, " t"], first: int) -> slice:
     """Frames that tell the state at `first`: those of rest up to it, or some before and after it."""
     if moving[first]:
-        low, high = np.searchsorted(times_s, times_s[first] + np.array([-_AROUND_S, _AROUND_S])).tolist()
-        return slice(min(low, max(0, first - 1)), max(high, min(len(times_s), first + 2)))
+        half_s = max(_AROUND_S, 1.05 * float(np.median(np.diff(times_s))))  # one frame each way, but over no gap
+        low, high = np.searchsorted(times_s, times_s[first] + np.array([-half_s, half_s])).tolist()
+        return slice(low, high)
     start = first
     while start > max(0, first - _REST_FRAMES + 1) and not moving[start - 1]:
         start -= 1
