@@ -9,13 +9,14 @@ STAMP  := $(VENV)/.installed
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-install: $(STAMP)  ## create .venv and install the pinned set
+install: $(STAMP)  ## create .venv, install the pinned set, compile kernels
 
 $(STAMP): pyproject.toml requirements/constraints.txt
 	$(PYTHON) requirements/check_python.py
 	test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -r requirements/first.txt
 	$(PY) -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[all,dev]'
+	$(PY) -m gemel.services.render.warm_up
 	touch $@
 
 browser:  ## what the browser test needs beside chromium and node (else it is skipped)

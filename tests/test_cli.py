@@ -165,6 +165,11 @@ def test_the_demo_runs_and_shows_the_refusal(tmp_path: Path, capsys: pytest.Capt
     assert "holdout opened, 1:" in text
     tree = json.loads((folder / "evidence.json").read_text())
     assert len(tree["holdout"]["episodes"]) == 4
+    (ratio,) = (
+        claim for claim in tree["claims"]
+        if (claim["name"], claim["physics"], claim["drive"]) == ("follow_time_ratio", "posterior/nominal", "logged")
+    )  # fmt: skip
+    assert ratio["estimate"] > 1.0
     assert "<svg" in (folder / "report.html").read_text()
     (folder / "report.html").unlink()
     assert main(["report", str(folder / "project"), "--out", str(folder)]) == 0

@@ -15,8 +15,9 @@ from gemel.artifacts.twin import Twin
 from gemel.errors import ConfigError
 from gemel.geometry import SE3, Inertia, Pinhole, box_mesh
 from gemel.runtime.live_twin import LiveState, LiveTwin
-from gemel.runtime.rehearsal import JointPath, Rehearsal, RehearsalConfig
+from gemel.runtime.rehearsal import Rehearsal, RehearsalConfig
 from gemel.services.policy.robot import Observation
+from gemel.services.sim.joint_path import JointPath
 from gemel.store.store import Store
 from services.sim.made_twin import reconstruction
 from services.tracking import made_views as made

@@ -28,12 +28,13 @@ from gemel.benchmarks.suggest_pushes import suggest_ratio
 from gemel.errors import ConfigError, choices_text
 from gemel.services.engine import LocalEngine
 from gemel.services.inference import flat_belief
+from gemel.services.sim.joint_path import JointPath
 from gemel.services.stats import binomial_bounds, interval_score, weighted_quantiles
 from gemel.services.tasks import get_object, get_task
 from gemel.stages.identify.config import IdentifyConfig
 from gemel.stages.identify.identify import identify_problem
 from gemel.stages.identify.segments import find_segments
-from gemel.stages.identify.tracked_problem import TRACK_PARAMETERS, LoggedPath, TrackedProblem, track_parameters
+from gemel.stages.identify.tracked_problem import TRACK_PARAMETERS, TrackedProblem, track_parameters
 
 Row = dict[str, object]
 DATA = Path("out/push-worlds")
@@ -97,7 +98,7 @@ def world_problem(world: PushWorld) -> TrackedProblem:
     return TrackedProblem(
         parameters=(*parameters, *track_parameters(position_m=_OFFSET_M, yaw_rad=_OFFSET_RAD, time_s=_OFFSET_S)),
         segments=tuple(segments),
-        paths={e.track.episode: LoggedPath(e.times_s, e.tips) for e in world.episodes},
+        paths={e.track.episode: JointPath(e.times_s, e.tips) for e in world.episodes},
         scene=nominal_scene(get_object(OBJECT), threads=1),
     )
 

@@ -18,8 +18,7 @@ from gemel.artifacts.split import FitData, Split
 from gemel.artifacts.twin import Twin
 from gemel.benchmarks.recorded import keep_to_two_cores, ran
 from gemel.benchmarks.recorded_pushes import Pushes, project_of, record_pushes
-from gemel.benchmarks.track_error import gauges, pose_errors
-from gemel.geometry import SE3
+from gemel.benchmarks.track_error import gauges, pose_errors, true_poses
 from gemel.runtime.live_twin import LiveState, LiveTwin
 from gemel.services.engine import LocalEngine
 from gemel.services.formats.robot_model import compile_stored_robot
@@ -70,7 +69,7 @@ def _measure(job: _Job) -> list[Row]:
     truth = read_truth(truth_folder(recording))
     followed = _follow_all(recording, truth, job.seed)
     given = np.concatenate([one.told for one in followed])
-    true = np.concatenate([_true(one.truth, one.times_s) for one in followed])
+    true = np.concatenate([true_poses(one.truth, one.times_s) for one in followed])
     left, right = (pose.as_matrix() for pose in gauges(given, true))
     return [{"world": job.pushes.seed, **_row(one, left, right, truth)} for one in followed]
 
@@ -98,17 +97,8 @@ def _follow_all(recording: Path, truth: Truth, seed: int) -> list[_Followed]:
     return found
 
 
-def _true(truth: EpisodeTruth, times_s: Float[np.ndarray, " t"]) -> Float[np.ndarray, "t 4 4"]:
-    """True poses at any times, by constant velocity between the recorded steps."""
-    before = np.clip(np.searchsorted(truth.times_s, times_s) - 1, 0, len(truth.times_s) - 2)
-    first, second = truth.times_s[before], truth.times_s[before + 1]
-    share = np.clip((times_s - first) / (second - first), 0.0, 1.0)
-    poses: SE3 = truth.Ts_world_object
-    return poses[before].interpolate(poses[before + 1], share).as_matrix()
-
-
 def _row(one: _Followed, left: np.ndarray, right: np.ndarray, truth: Truth) -> Row:
-    told, true = left @ one.told @ right, _true(one.truth, one.times_s)
+    told, true = left @ one.told @ right, true_poses(one.truth, one.times_s)
     still = np.repeat(told[:1], len(told), axis=0)
     error, static = pose_errors(told, true), pose_errors(still, true)
     row: Row = {
@@ -126,12 +116,14 @@ def _row(one: _Followed, left: np.ndarray, right: np.ndarray, truth: Truth) -> R
 
 def _pose_lag_s(told: Float[np.ndarray, "t 4 4"], one: _Followed) -> float:
     """By how much the told positions trail the true ones."""
-    speed = np.linalg.norm(np.gradient(_true(one.truth, one.times_s)[:, :3, 3], one.times_s, axis=0), axis=1)
+    speed = np.linalg.norm(np.gradient(true_poses(one.truth, one.times_s)[:, :3, 3], one.times_s, axis=0), axis=1)
     moving = speed > _MOVING_M_PER_S
     if moving.sum() < 5:
         return float("nan")
     gaps = [
-        np.linalg.norm(told[moving, :3, 3] - _true(one.truth, one.times_s[moving] - shift)[:, :3, 3], axis=1).mean()
+        np.linalg.norm(
+            told[moving, :3, 3] - true_poses(one.truth, one.times_s[moving] - shift)[:, :3, 3], axis=1
+        ).mean()
         for shift in _SHIFTS_S
     ]
     return float(_SHIFTS_S[int(np.argmin(gaps))])

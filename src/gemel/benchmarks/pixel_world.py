@@ -61,7 +61,7 @@ def _object_gauge(tracks: list[Track], capture: Prepared) -> SE3:
     """`T_found_true` between the object's frame as reconstructed and its true one."""
     given = np.concatenate([track.Ts_world_object.as_matrix() for track in tracks])
     episodes = [capture.truth.episodes[int(track.episode)] for track in tracks]
-    true = np.concatenate([true_poses(t, e.times_s, e.Ts_world_object) for t, e in zip(tracks, episodes, strict=True)])
+    true = np.concatenate([true_poses(e, t.times_s) for t, e in zip(tracks, episodes, strict=True)])
     return gauges(given, true)[1]
 
 

@@ -34,7 +34,7 @@ class TrackError:
 def track_error(tracks: Sequence[Track], episodes: Sequence[EpisodeTruth]) -> TrackError:
     """Of all tracks of one capture; `episodes` is the truth of each track's episode."""
     given = np.concatenate([track.Ts_world_object.as_matrix() for track in tracks])
-    true = np.concatenate([true_poses(t, e.times_s, e.Ts_world_object) for t, e in zip(tracks, episodes, strict=True)])
+    true = np.concatenate([true_poses(e, t.times_s) for t, e in zip(tracks, episodes, strict=True)])
     covariances = np.concatenate([track.covariances for track in tracks])
     left, right = gauges(given, true)
     error = pose_errors(left.as_matrix() @ given @ right.as_matrix(), true)
@@ -54,11 +54,13 @@ def track_error(tracks: Sequence[Track], episodes: Sequence[EpisodeTruth]) -> Tr
     )
 
 
-def true_poses(track: Track, times_s: Float[np.ndarray, " t"], Ts_world_object: SE3) -> Float[np.ndarray, "n 4 4"]:
-    """The true poses at the track's times, by constant velocity between the recorded steps."""
-    before = np.clip(np.searchsorted(times_s, track.times_s) - 1, 0, len(times_s) - 2)
-    share = np.clip((track.times_s - times_s[before]) / (times_s[before + 1] - times_s[before]), 0.0, 1.0)
-    return Ts_world_object[before].interpolate(Ts_world_object[before + 1], share).as_matrix()
+def true_poses(episode: EpisodeTruth, times_s: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n 4 4"]:
+    """The true poses at any times, by constant velocity between the recorded steps."""
+    before = np.clip(np.searchsorted(episode.times_s, times_s) - 1, 0, len(episode.times_s) - 2)
+    first, second = episode.times_s[before], episode.times_s[before + 1]
+    share = np.clip((times_s - first) / (second - first), 0.0, 1.0)
+    poses: SE3 = episode.Ts_world_object
+    return poses[before].interpolate(poses[before + 1], share).as_matrix()
 
 
 def pose_errors(given: Float[np.ndarray, "n 4 4"], true: Float[np.ndarray, "n 4 4"]) -> Float[np.ndarray, "n 6"]:

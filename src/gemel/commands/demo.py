@@ -17,11 +17,13 @@ _HOLDOUT = 0.3
 """Four of the 14 trials: claims about unseen data need a few."""
 _QUICK = """
 # What makes the demo quick, at some cost in precision; leave it out for a twin that you want to use.
-[track]
-every = 2
-
 [identify]
-ensemble = 72
+ensemble = 48
+kalman_steps = 3
+refinements = 3
+
+[evaluate]
+draws = 24
 """
 
 

@@ -26,11 +26,12 @@ from gemel.errors import ConfigError
 from gemel.geometry import SE3
 from gemel.runtime.guess import Guess
 from gemel.runtime.plates import Plates
-from gemel.runtime.rehearsal import JointPath, Rehearsal, RehearsalConfig, middle
+from gemel.runtime.rehearsal import Rehearsal, RehearsalConfig, middle
 from gemel.services.kinematics.joint_log import joint_log
 from gemel.services.policy.robot import Observation
 from gemel.services.render.renderer import make_renderer
 from gemel.services.render.torch_threads import one_torch_thread
+from gemel.services.sim.joint_path import JointPath
 from gemel.services.tracking.evidence import moved
 from gemel.services.tracking.follower import Follower, Target
 from gemel.services.tracking.lookout import make_lookout

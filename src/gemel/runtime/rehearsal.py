@@ -19,7 +19,8 @@ from gemel.geometry import SE3
 from gemel.services.inference import PriorMap
 from gemel.services.inference.kalman import kalman_step, tempering_step
 from gemel.services.sim.compile import CompileConfig, compile_twin, mean_draw
-from gemel.services.sim.led_servos import servo_leads
+from gemel.services.sim.joint_path import JointPath
+from gemel.services.sim.led_servos import led_model, servo_leads
 from gemel.services.sim.native import SimulatorNative
 
 _TICK_S = 0.02
@@ -40,26 +41,13 @@ class RehearsalConfig:
     """Part of the way gone that any model may miss: friction is not the same everywhere."""
 
 
-@dataclass(frozen=True, eq=False)
-class JointPath:
-    """Logged joint positions that the simulated servos are led along."""
-
-    times_s: Float[np.ndarray, " t"]
-    positions: Float[np.ndarray, "t joint"]
-
-    def at(self, times_s: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n joint"]:
-        """Positions at any times, on straight lines between the logged ones."""
-        columns = [np.interp(times_s, self.times_s, column) for column in self.positions.T]
-        return np.array(columns).reshape(-1, len(times_s)).T  # a scene may have no joint at all
-
-
 class Rehearsal:
     """Simulations of a twin, one for each draw of its belief."""
 
     def __init__(self, twin: Twin, blobs: Blobs, config: RehearsalConfig, rng: np.random.Generator) -> None:
         scene = compile_twin(twin, blobs, _simulable(twin), CompileConfig(has_force_sensors=False))
         self._scene, self._config, self._rng = scene, config, rng
-        self._simulator = SimulatorNative(scene.model, config.draws)
+        self._simulator = SimulatorNative(led_model(scene.model), config.draws)
         believed = [name for name in twin.belief.names if self._simulator.has_parameter(name)]
         self._map = PriorMap.of(twin.belief.only(believed))
         self._z = self._map.draw(config.draws, rng)
@@ -84,14 +72,12 @@ class Rehearsal:
     ) -> None:
         """Start all draws from these poses and velocities (of origins and about them, along the world's axes)."""
         joints = path.at(np.array([time_s]))
-        model = self._scene.model
-        qpos, qvel = self._scene.qpos(joints if self._scene.joints else None, poses), np.zeros((1, model.nv))
-        for name, pose in poses.items():
-            start = int(model.joint(name).dofadr[0])
-            qvel[0, start : start + 3] = velocities[name][:3]
-            # MuJoCo wants angular velocities along the body's axes.
-            qvel[0, start + 3 : start + 6] = pose.rotation.as_matrix().T @ velocities[name][3:]
-        self._simulator.reset(qpos[:1], qvel, commands=joints)
+        own = {
+            name: (velocities[name].reshape(2, 3) @ pose.rotation.as_matrix()).reshape(1, 6)
+            for name, pose in poses.items()
+        }
+        qpos, qvel = self._scene.state(joints, poses, own)
+        self._simulator.reset(qpos, qvel, commands=self._scene.commands(joints))
         self._starts, self._start_s, self._now_s = dict(poses), time_s, time_s
 
     def advance(self, path: JointPath, time_s: float) -> dict[str, SE3]:
@@ -101,7 +87,7 @@ class Rehearsal:
         ticks = round((time_s - self._now_s) / tick_s)
         if ticks > 0:
             times_s = self._now_s + tick_s * np.arange(1, ticks + 1)
-            self._simulator.rollout(path.at(times_s)[None], every=every, is_ramp=True)
+            self._simulator.rollout(self._scene.commands(path.at(times_s))[None], every=every, is_ramp=True)
             self._now_s = float(times_s[-1])
         qpos = self._simulator.qpos
         return {name: self._simulator.body_poses(name, qpos) for name in self._starts}
@@ -130,9 +116,10 @@ class Rehearsal:
         """Give each simulation its draw; servos follow the log without trailing it."""
         names = [parameter.name for parameter in self._map.parameters]
         draws = self._map.to_parameters(self._z)
-        leads = servo_leads(self._scene.model, len(draws), dict(zip(names, draws.T, strict=True)))
-        leads = {name: lead for name, lead in leads.items() if name not in names}
-        self._simulator.set_parameters([*names, *leads], np.column_stack([draws, *leads.values()]))
+        of_objects = [i for i, name in enumerate(names) if not name.startswith("robot/")]
+        leads = servo_leads(self._simulator.model, len(draws), {})
+        values = np.column_stack([draws[:, of_objects], *leads.values()])
+        self._simulator.set_parameters([*(names[i] for i in of_objects), *leads], values)
 
 
 def middle(poses: SE3) -> SE3:

@@ -14,9 +14,11 @@ from gemel.geometry import SE3
 from gemel.services.formats.robot_model import compile_stored_robot
 from gemel.services.kinematics.tree import kinematic_tree
 from gemel.services.sim.compile import compile_twin
+from gemel.services.sim.joint_path import JointPath
 from gemel.services.stats import binomial_bounds, mean_interval, ratio_interval
 from gemel.stages.evaluate.arms import Arm, find_arms
 from gemel.stages.evaluate.bands import BAND, error_band, is_inside_band
+from gemel.stages.evaluate.command_delay import command_delay_s
 from gemel.stages.evaluate.commanded import commanded_path, kind_of_actions
 from gemel.stages.evaluate.divergence_time import follow_time
 from gemel.stages.evaluate.joint_error import joint_errors, joint_measures
@@ -74,13 +76,38 @@ def test_tool_steps_lead_the_tool_where_they_say(twin: Twin, store: Store) -> No
     seen = replace(twin.reconstruction, Ts_world_base=SE3.identity(0), joint_offsets=np.zeros(6))
     plain = replace(twin, reconstruction=seen)
     (arm,) = find_arms(tree, plain, signals, {})
-    poses = make_tool(tree, arm, plain).by_table(path.targets)
+    poses = make_tool(tree, arm, plain).by_table(path.positions)
     way = np.concatenate([np.zeros((1, 2)), np.cumsum(steps, axis=0)])
     assert np.allclose(poses.translation[:, :2] - poses.translation[0, :2], way, atol=1e-6)
     assert np.allclose(poses.translation[:, 2], poses.translation[0, 2], atol=1e-6)
     assert np.max(poses.rotation.angle_to(poses.rotation[0])) < 1e-5
     assert path.times_s[0] == 0.0
-    assert np.allclose(path.at(np.array([0.1]))[0], path.targets[1])
+    assert np.allclose(path.at(np.array([0.1]))[0], path.positions[1])
+    # A step that the recorder lost was made all the same; its neighbours say about how long it was.
+    even = np.full((20, 2), 0.004)
+    kept = np.delete(np.arange(20), 7)
+    whole, lossy = (
+        commanded_path(
+            "tool-steps", replace(episode, times_s=times[rows], joint_positions=np.tile(start, (len(rows), 1)),
+                                  actions=even[rows]),
+            names, signals, robot=model, link="link6", model_joints=twin.joints,
+        )
+        for rows in (np.arange(20), kept)
+    )  # fmt: skip
+    assert whole is not None
+    assert lossy is not None
+    assert np.allclose(whole.positions[-1], lossy.positions[-1], atol=1e-6)
+
+
+def test_the_delay_of_commands_is_read_from_trials() -> None:
+    """Joints that follow a commanded path 0.12 s late say so; without trials nothing is known."""
+    times = np.arange(60) * 0.1
+    path = JointPath(times, np.stack([np.sin(2.0 * times), 0.3 * np.cos(times)], axis=1))
+    episode = Episode("0", EpisodeKind.TASK, Domain.REAL, "", times, path.at(times - 0.12), np.zeros((60, 0)))
+    found = command_delay_s([(episode, path)])
+    assert found is not None
+    assert abs(found - 0.12) < 0.006
+    assert command_delay_s([]) is None
 
 
 def test_the_joint_error_is_the_protocols(tmp_path: Path) -> None:

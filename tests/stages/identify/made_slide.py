@@ -8,10 +8,11 @@ import numpy as np
 from gemel.artifacts.belief import Belief, Parameter, ValueSource
 from gemel.geometry import SE3
 from gemel.services.inference import flat_belief
+from gemel.services.sim.joint_path import JointPath
 from gemel.services.sim.native import SimulatorNative
 from gemel.services.tracking.view import View
 from gemel.stages.identify.segments import Segment
-from gemel.stages.identify.tracked_problem import LoggedPath, Scene, TrackedProblem
+from gemel.stages.identify.tracked_problem import Scene, TrackedProblem
 from services.sim.made_scenes import pair, scene
 from services.tracking.made_views import REST, views
 
@@ -51,7 +52,7 @@ def slide_problem() -> TrackedProblem:
         velocity = np.array([x, y, 0.0, 0.0, 0.0, yaw])
         rest = SE3.from_wxyz_xyz(np.tile(REST.wxyz_xyz, (len(TIMES_S), 1)))
         segments.append(Segment(str(number), 0.0, REST, velocity, TIMES_S, rest, np.full((len(TIMES_S), 6), 1e-3)))
-    paths = {str(k): LoggedPath(np.array([0.0, 9.0]), np.zeros((2, 1))) for k in range(len(_SPEEDS))}
+    paths = {str(k): JointPath(np.array([0.0, 9.0]), np.zeros((2, 1))) for k in range(len(_SPEEDS))}
     return TrackedProblem((PARAMETER,), tuple(segments), paths, made, push_worth=1.0)
 
 

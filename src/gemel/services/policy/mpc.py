@@ -49,9 +49,7 @@ class MpcConfig:
 class StrokeControl:
     """One robot; answers as `PushController` does, for a single episode."""
 
-    def __init__(
-        self, arena: Arena, outline: Outline, estimator: Estimator, config: MpcConfig | None = None
-    ) -> None:
+    def __init__(self, arena: Arena, outline: Outline, estimator: Estimator, config: MpcConfig | None = None) -> None:
         self.task, self.estimator, self._config = arena.task, estimator, config or MpcConfig()
         self._arena, self._outline = arena, outline
         self._simulator = make_simulator(arena.model, self._config.candidates * self._config.draws)

@@ -9,7 +9,7 @@ from gemel.artifacts.belief import Belief, Parameter, ValueSource
 from gemel.errors import ConfigError
 from gemel.geometry import SE3, SO3
 from gemel.services.policy.arena import Arena
-from gemel.services.policy.twin_arena import feed_forward
+from gemel.services.sim.led_servos import feed_forward
 from gemel.services.sim.planar_push import FAST, PushDetail, planar_push
 from gemel.services.tasks import get_object, get_task
 

@@ -1,6 +1,6 @@
 """The arena of a twin: its scene compiled, its robot's nominal kinematics, its object in the task's frame."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from gemel.services.policy.command_delay import command_delay_s
 from gemel.services.policy.control import ChainArm
 from gemel.services.policy.task_frame import task_frame
 from gemel.services.sim.compile import CompileConfig, compile_twin
-from gemel.services.sim.led_servos import servo_leads
+from gemel.services.sim.led_servos import feed_forward
 from gemel.services.sim.slots import controls
 from gemel.services.tasks import get_object, object_names
 
@@ -67,18 +67,13 @@ def twin_arena(
         arm=arm,
         T_object_task=task_frame(mesh, get_object(name)) if known and mesh is not None else SE3.identity(),
         belief=twin.belief,
-        fixed=feed_forward(scene.model, frozenset(twin.belief.names)),
+        fixed=feed_forward(scene.model, frozenset(twin.belief.names)),  # as the servos of real arms have
     )
     if arm is None or not arena.is_tip_controlled:
         return arena
     largest = float(np.abs(arena.action_bounds).max())
     delay_s = command_delay_s(arm, trials, columns, period_s=task.control_period_s, largest_m=largest)
     return replace(arena, delay_s=delay_s)
-
-
-def feed_forward(model: Any, known: frozenset[str]) -> Mapping[str, float]:
-    """Velocity feed-forward that keeps servos from trailing, as those of real arms do, where it is not believed in."""
-    return {name: float(lead[0]) for name, lead in servo_leads(model, 1, {}).items() if name not in known}
 
 
 def _object(twin: Twin, task: Task) -> str:

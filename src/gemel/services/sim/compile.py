@@ -21,6 +21,8 @@ from gemel.services.sim.articulated import add_articulated
 from gemel.services.sim.contacts import GRIPPER, TABLE, Part, add_contact, add_force_sensor, robot_parts, touching
 from gemel.services.sim.parameters import ParameterMap
 from gemel.services.sim.robot_spec import calibrated_robot
+from gemel.services.sim.set_apart import set_apart
+from gemel.services.sim.slots import controls
 
 Draw = Mapping[str, float]
 
@@ -70,6 +72,38 @@ class CompiledTwin:
             qpos[:, start : start + 3] = pose.translation
             qpos[:, start + 3 : start + 7] = pose.rotation.wxyz
         return qpos
+
+    def state(
+        self,
+        joint_positions: Float[np.ndarray, "n joint"],
+        poses: Mapping[str, SE3],
+        velocities: Mapping[str, Float[np.ndarray, "n 6"]] | None = None,
+    ) -> tuple[Float[np.ndarray, "n nq"], Float[np.ndarray, "n nv"]]:
+        """Positions and velocities to start from; what is in the robot's way is moved aside (`set_apart.py`).
+
+        Velocities of objects are those of their origins and about them, along the objects' own axes [m/s, rad/s].
+        """
+        qpos = set_apart(self.model, self.qpos(joint_positions if self.joints else None, poses), tuple(poses))
+        qvel = np.zeros((len(qpos), self.model.nv))
+        for name, velocity in (velocities or {}).items():
+            start = int(self.model.joint(name).dofadr[0])
+            # MuJoCo wants linear velocities along the world's axes.
+            qvel[:, start : start + 3] = np.einsum(
+                "...ij,...j->...i", poses[name].rotation.as_matrix(), velocity[:, :3]
+            )
+            qvel[:, start + 3 : start + 6] = velocity[:, 3:]
+        return qpos, qvel
+
+    def commands(self, joint_positions: Float[np.ndarray, "*n joint"]) -> Float[np.ndarray, "*n control"]:
+        """What position servos are told; joints that are not logged stay where the model has them."""
+        positions = joint_positions.reshape(math.prod(joint_positions.shape[:-1]), joint_positions.shape[-1])
+        qpos = self.qpos(positions if self.joints else None)
+        commands = np.zeros((len(positions), self.model.nu))
+        for control in controls(self.model):
+            if control.joint is not None:
+                gear = float(self.model.actuator_gear[control.actuator, 0])
+                commands[:, control.index] = gear * qpos[:, self.model.jnt_qposadr[control.joint]]
+        return commands.reshape(*joint_positions.shape[:-1], self.model.nu)
 
 
 def compile_twin(

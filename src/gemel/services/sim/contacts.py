@@ -32,6 +32,11 @@ class Part:
     """The body, where the part is all of it."""
 
 
+def is_gripper(words: str) -> bool:
+    """Whether the names of a part or joint are those of a gripper."""
+    return any(word in words.lower() for word in _GRIPPER_WORDS)
+
+
 def robot_parts(spec: Any, model: Any) -> tuple[Part, ...]:
     """Parts of a robot that can touch: geoms that collide in its own model, on links that move.
 
@@ -43,8 +48,7 @@ def robot_parts(spec: Any, model: Any) -> tuple[Part, ...]:
         is_still = link == spec.worldbody.name or model.body_weldid[model.body(link).id] == 0
         if is_still or not (geom.contype or geom.conaffinity):
             continue
-        words = f"{geom.name} {link}".lower()
-        label = GRIPPER if any(word in words for word in _GRIPPER_WORDS) else geom.name or link
+        label = GRIPPER if is_gripper(f"{geom.name} {link}") else geom.name or link
         geom.name = geom.name or f"{link}/geom{number}"
         found.setdefault(label.replace("/", "_"), []).append(geom.name)
     return tuple(Part(label, tuple(geoms)) for label, geoms in found.items())

@@ -145,7 +145,7 @@ def _contacts(model: Any) -> Iterator[tuple[str, PlainParameter]]:
 
 
 def _joints(model: Any) -> Iterator[tuple[str, PlainParameter]]:
-    driven = _driven_roots(model)
+    driven = driven_roots(model)
     for j in range(model.njnt):
         if model.jnt_type[j] not in _HINGE_OR_SLIDE:
             continue
@@ -182,7 +182,7 @@ def _servos(model: Any) -> Iterator[tuple[str, PlainParameter]]:
             yield f"robot/{control.label}/actuator_damping", PlainParameter(Bounds(unit, 0.0), (slot,))
 
 
-def _driven_roots(model: Any) -> set[int]:
+def driven_roots(model: Any) -> set[int]:
     """Root bodies of the trees in which an actuator moves a joint."""
     joints = [int(model.actuator_trnid[a, 0]) for a in range(model.nu) if model.actuator_trntype[a] in _ON_A_JOINT]
     return {int(model.body_rootid[model.jnt_bodyid[j]]) for j in joints}

@@ -14,13 +14,12 @@ from gemel.services.render.mesh_raster import silhouette
 from gemel.services.render.renderer import Renderer
 from gemel.services.tracking.refine import FramePose, RefineConfig, refine
 from gemel.services.tracking.resting import Resting
-from gemel.services.tracking.tracked_object import TrackedObject
+from gemel.services.tracking.tracked_object import TrackedObject, chromaticity
 from gemel.services.tracking.view import View
 
 _YAWS = 24
 _GRID_M = (-0.02, 0.0, 0.02)
 _KEPT = 4
-_PALETTE = 12
 _LEAST_CHROMA = 0.03
 """Chromaticities that differ by less are the same."""
 _LEAST_LIKE_PX = 20
@@ -33,11 +32,9 @@ def likely_object(view: View, tracked: TrackedObject) -> Bool[np.ndarray, "h w"]
     """Pixels whose colour is the object's rather than the surroundings', and that do not show the robot."""
     from scipy.ndimage import binary_dilation, binary_opening
 
-    palette = _chroma(tracked.colours)
-    palette = np.stack([np.quantile(palette, q, axis=0) for q in np.linspace(0.05, 0.95, _PALETTE)])
-    own = _chroma(view.image)
-    to_object = np.min([np.linalg.norm(own - colour, axis=-1) for colour in palette], axis=0)
-    to_others = np.linalg.norm(own - _chroma(view.surroundings), axis=-1)
+    own = chromaticity(view.image)
+    to_object = np.min([np.linalg.norm(own - colour, axis=-1) for colour in tracked.palette], axis=0)
+    to_others = np.linalg.norm(own - chromaticity(view.surroundings), axis=-1)
     is_robot = binary_dilation(np.isfinite(view.robot_depth), iterations=_ROBOT_MARGIN_PX)
     is_like = (to_object < to_others) & (to_others > _LEAST_CHROMA) & (view.image.sum(axis=-1) > 3.0 * _DARK)
     return np.asarray(binary_opening(is_like & ~is_robot & view.is_known))
@@ -123,8 +120,3 @@ def _middle_on_table(
             points.append((origin + ray * (height_m - origin[2]) / ray[2])[:2])
             weights.append(len(rows))
     return np.average(points, axis=0, weights=weights) if points else None
-
-
-def _chroma(colours: Float[np.ndarray, "*n 3"]) -> Float[np.ndarray, "*n 2"]:
-    """Red and green as parts of the whole."""
-    return np.asarray(colours[..., :2] / np.maximum(colours.sum(axis=-1, keepdims=True), 1e-3))

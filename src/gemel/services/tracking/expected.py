@@ -22,6 +22,8 @@ _INSIDE_SIGMA_PX = 6.0
 _TRUST_IN_COMMON = 0.01
 """How much the light of the whole area counts where nothing near by is lit alike, against one pixel of white."""
 _LEAST_GROUP_PX = 6
+_NO_PART = 1e-4
+"""Less of a group of faces than this is none of it."""
 _LEAST_PX = 30
 _ROBOT_GAP_M = 0.003
 _ROBOT_MARGIN_PX = 2
@@ -139,6 +141,12 @@ def _gain(image: Image, model: Image, is_taken: Bool[np.ndarray, "h w"], sigma_p
     return (both[..., :3] + _TRUST_IN_COMMON * common) / (both[..., 3:] + _TRUST_IN_COMMON)
 
 
+def _box(mask: Bool[np.ndarray, "h w"]) -> tuple[slice, slice]:
+    """Rows and columns that hold a mask, and one more on each side."""
+    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    return slice(max(rows[0] - 1, 0), rows[-1] + 2), slice(max(columns[0] - 1, 0), columns[-1] + 2)
+
+
 def _light_on_object(
     image: Image, drawing: Drawing, cut: tuple[slice, slice], is_inner: Bool[np.ndarray, "h w"]
 ) -> tuple[Image, Image]:
@@ -154,15 +162,16 @@ def _light_on_object(
         common = image[is_inner].sum(axis=0) / np.maximum(own[is_inner].sum(axis=0), 1e-6)
     factor, summand, share = np.zeros_like(own), np.zeros_like(own), np.zeros_like(coverage)
     for group in np.flatnonzero(groups.reshape(-1, groups.shape[-1]).max(axis=0) > 0.3):
-        part = groups[..., group]
-        is_part = is_inner & (part > 0.8)
+        at = _box(groups[..., group] > _NO_PART)  # light is averaged over the group's own pixels: others are not needed
+        part = groups[at][..., group]
+        is_part = is_inner[at] & (part > 0.8)
         gain: np.ndarray = common
         if np.count_nonzero(is_part) >= _LEAST_GROUP_PX:
-            gain, mean = _gain(image, own, is_part, _INSIDE_SIGMA_PX), own[is_part].mean(axis=0)
-            summand += part[..., None] * np.maximum(gain - 1.0, 0.0) * mean
+            gain, mean = _gain(image[at], own[at], is_part, _INSIDE_SIGMA_PX), own[at][is_part].mean(axis=0)
+            summand[at] += part[..., None] * np.maximum(gain - 1.0, 0.0) * mean
             gain = np.minimum(gain, 1.0)
-        factor += part[..., None] * gain
-        share += part
+        factor[at] += part[..., None] * gain
+        share[at] += part
     is_any = share[..., None] > 1e-3
     share = np.maximum(share, 1e-3)[..., None]
     return np.where(is_any, factor / share, common).astype(np.float32), (summand / share).astype(np.float32)

@@ -3,6 +3,7 @@
 Frames come one at a time, so that the same follower serves a log and a live twin.
 """
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -23,9 +24,12 @@ MasksNow = Callable[[], "Mapping[str, Bool[np.ndarray, 'h w']]"]
 _LEAST_VISIBLE_PX = 60
 _LEAST_VISIBLE = 0.12
 _LEAST_OVERLAP = 0.6
-"""Over what is typical of the episode so far: below, the object is not where it was drawn."""
+"""Over what has been typical so far: below, the object is not where it was drawn."""
 _TELLING_OVERLAP = 0.35
 """If even good poses overlap less with what looks like the object, its colour tells nothing."""
+_REMEMBERED = 600
+"""Frames over which overlaps are typical: a live twin runs for hours."""
+_AT_REST_M_S = 0.01
 _FARTHEST_M = 0.08
 _FARTHEST_RAD = 0.9
 """What a frame may be from its prediction; beyond, it has caught something else."""
@@ -56,8 +60,14 @@ class Follower:
         self.velocity: Float[np.ndarray, "6"] = np.zeros(6)
         """Over the last two frames [m/s, rad/s], along the world's axes; zero right after a loss."""
         self._last: tuple[float, np.ndarray] | None = None
-        self._typical: list[float] = []
+        self._typical: deque[float] = deque(maxlen=_REMEMBERED)
         self._is_lost = True
+        self._sigma = 0.0
+        """Of the residuals in the last frame."""
+
+    @property
+    def _is_at_rest(self) -> bool:
+        return not self._is_lost and float(np.linalg.norm(self.velocity[:3])) < _AT_REST_M_S
 
     def step(
         self,
@@ -72,13 +82,13 @@ class Follower:
         if start is not None:
             pose = refine(
                 target.tracked, views, start, self.velocity, target.config, renderer=target.renderer,
-                resting=target.prior,
+                resting=target.prior, usual_sigma=self._sigma if self._is_at_rest else 0.0,
             )  # fmt: skip
-            pose = pose if self._is_supported(pose, start, views) else None
+            pose = self._if_supported(pose, start, views)
         if pose is None:
             pose = detect(target.tracked, views, masks(), target.resting, target.config, renderer=target.renderer)
-            pose = pose if pose is not None and self._is_supported(pose, None, views) else None
-        self._remember(pose, time_s, views)
+            pose = self._if_supported(pose, None, views)
+        self._remember(pose, time_s)
         return pose
 
     def _start(self, time_s: float, predicted: SE3 | None) -> Float[np.ndarray, "4 4"] | None:
@@ -90,29 +100,33 @@ class Follower:
         last_s, T = self._last
         return moved(T, self.velocity * (time_s - last_s))
 
-    def _remember(self, pose: FramePose | None, time_s: float, views: Sequence[View]) -> None:
+    def _remember(self, pose: FramePose | None, time_s: float) -> None:
         if pose is None:
             self.velocity, self._is_lost = np.zeros(6), True
             return
         if self._last is not None and not self._is_lost:
             before_s, before = self._last
             self.velocity = _difference(before, pose.T_world_object) / (time_s - before_s)
-        self._last, self._is_lost = (time_s, pose.T_world_object), False
-        self._typical.append(self._overlap(pose, views))
+        self._last, self._is_lost, self._sigma = (time_s, pose.T_world_object), False, pose.sigma
 
-    def _is_supported(self, pose: FramePose, start: np.ndarray | None, views: Sequence[View]) -> bool:
-        """Whether enough of the object is seen, it has not jumped, and its outline covers what looks like it."""
-        if pose.visible_px < _LEAST_VISIBLE_PX or pose.visible < _LEAST_VISIBLE or not np.isfinite(pose.sigma):
-            return False
+    def _if_supported(
+        self, pose: FramePose | None, start: np.ndarray | None, views: Sequence[View]
+    ) -> FramePose | None:
+        """The pose if enough of the object is seen, it has not jumped, and its outline covers what looks like it."""
+        if pose is None or pose.visible_px < _LEAST_VISIBLE_PX or pose.visible < _LEAST_VISIBLE:
+            return None
+        if not np.isfinite(pose.sigma):
+            return None
         if start is not None:
             leap = _difference(start, pose.T_world_object)
             if np.linalg.norm(leap[:3]) > _FARTHEST_M or np.linalg.norm(leap[3:]) > _FARTHEST_RAD:
-                return False
+                return None
         usual = float(np.median(self._typical)) if self._typical else _TELLING_OVERLAP
-        return usual < _TELLING_OVERLAP or self._overlap(pose, views) >= _LEAST_OVERLAP * usual
-
-    def _overlap(self, pose: FramePose, views: Sequence[View]) -> float:
-        return max(overlap(self.target.tracked, view, pose.T_world_object) for view in views)
+        covered = max(overlap(self.target.tracked, view, pose.T_world_object) for view in views)
+        if usual >= _TELLING_OVERLAP and covered < _LEAST_OVERLAP * usual:
+            return None
+        self._typical.append(covered)
+        return pose
 
 
 def _difference(first: Float[np.ndarray, "4 4"], second: Float[np.ndarray, "4 4"]) -> Float[np.ndarray, "6"]:

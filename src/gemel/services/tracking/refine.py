@@ -22,6 +22,10 @@ _LARGEST_STEP_RAD = 0.15
 _DAMPING = 1e-4
 _ENOUGH_M = 3e-4
 """Steps shorter than this end the search."""
+_STILL_M = 6e-4
+_UNUSUAL = 1.1
+"""An object has not moved if the first step is shorter than this, and residuals are at most so many times as large as
+usual."""
 _OVERSHOOT = 1.4
 """The light is found anew after each step and takes a part of it back; longer steps make up for that."""
 
@@ -105,22 +109,32 @@ def refine(
     *,
     renderer: Renderer,
     resting: Resting | None = None,
+    usual_sigma: float = 0.0,
 ) -> FramePose:
-    """The pose near `T_start` that explains all views best; `resting` pulls softly towards the table."""
+    """The pose near `T_start` that explains all views best; `resting` pulls softly towards the table.
+
+    A start at which residuals are no larger than `usual_sigma` is looked at sharply first: an object at rest needs no
+    search.
+    """
     sight = Sight(tracked, views, np.asarray(velocity, dtype=np.float64), config, renderer, resting)
     T = np.array(T_start, dtype=np.float64)
-    for blur_px in config.blurs_px:
-        evidence, prior = look(sight, T, blur_px)
-        step = _step(evidence, prior)
+    evidence, prior = look(sight, T, 0.0) if usual_sigma > 0.0 else ((), (np.zeros((6, 6)), np.zeros(6)))
+    step = _step(evidence, prior)
+    is_still = evidence and _length_m(step, tracked) < _STILL_M
+    if is_still and FramePose(T, sight.velocity, evidence, prior).sigma < _UNUSUAL * usual_sigma:
         T = moved(T, step)
-        length_m = np.linalg.norm(step[:3]) + tracked.radius_m * np.linalg.norm(step[3:])
-        if blur_px == 0.0 and length_m < _ENOUGH_M:
-            break
+    else:
+        for blur_px in config.blurs_px:
+            evidence, prior = look(sight, T, blur_px)
+            step = _step(evidence, prior)
+            T = moved(T, step)
+            if blur_px == 0.0 and _length_m(step, tracked) < _ENOUGH_M:
+                break
     if config.splat_steps:
         from gemel.services.tracking.splat_descent import descend
 
         T = descend(sight, T)
-        evidence, prior = look(sight, T, blur_px)
+        evidence, prior = look(sight, T, 0.0)
     else:  # the evidence is linear: no need to look again after the last small step
         evidence = tuple(replace(e, gradient=e.gradient - e.information @ step) for e in evidence)
         prior = (prior[0], prior[1] - prior[0] @ step)
@@ -151,6 +165,11 @@ def expected_views(
         renderer=sight.renderer,
     )
     return [(expect(view, drawing), T) for view, drawing, T in zip(views, drawings, Ts_world_object, strict=True)]
+
+
+def _length_m(step: Float[np.ndarray, "6"], tracked: TrackedObject) -> float:
+    """How far the object's farthest point moves at most."""
+    return float(np.linalg.norm(step[:3]) + tracked.radius_m * np.linalg.norm(step[3:]))
 
 
 def _step(evidence: Sequence[Evidence], prior: tuple[np.ndarray, np.ndarray]) -> Float[np.ndarray, "6"]:

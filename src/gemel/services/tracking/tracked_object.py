@@ -18,6 +18,7 @@ from gemel.services.render.renderer import Renderer, Rendering, RenderRequest
 from gemel.services.render.spherical_harmonics import C0
 from gemel.services.tracking.facing import facing_groups
 
+_PALETTE = 12
 GROUPS = 8
 """Parts of the surface that light falls on alike."""
 
@@ -46,7 +47,9 @@ class TrackedObject:
         self._sh = ((part.colours - 0.5) / C0)[:, None]
         group = facing_groups(mesh.vertices, mesh.faces, count=GROUPS)[mesh.face_from_gaussian]
         self._groups = torch.nn.functional.one_hot(torch.as_tensor(group), GROUPS).float()
-        self.colours: Float[np.ndarray, "gaussian 3"] = part.colours.double().numpy()
+        colours = chromaticity(part.colours.double().numpy())
+        self.palette: Float[np.ndarray, "colour 2"] = np.quantile(colours, np.linspace(0.05, 0.95, _PALETTE), axis=0)
+        """Typical chromaticities of it."""
 
     def render(
         self, Ts_camera_object: Tensor, intrinsics: Tensor, shape: tuple[int, int], *, renderer: Renderer
@@ -89,3 +92,8 @@ class TrackedObject:
             layers = [layer.numpy() for layer in (images.colour, images.alpha, images.depth, images.extras)]
             drawings |= {c: Drawing(*(layer[i] for layer in layers)) for i, c in enumerate(rows)}
         return [drawings[c] for c in range(len(shapes))]
+
+
+def chromaticity(colours: Float[np.ndarray, "*n 3"]) -> Float[np.ndarray, "*n 2"]:
+    """Red and green as parts of the whole."""
+    return np.asarray(colours[..., :2] / np.maximum(colours.sum(axis=-1, keepdims=True), 1e-3))

@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from gemel.artifacts.capture import JointSignal
 from gemel.artifacts.episode import Episode
-from gemel.stages.evaluate.replay import JointPath
+from gemel.services.sim.joint_path import JointPath
 
 JOINTS, TOOL_STEPS, NONE = "joints", "tool-steps", "none"
 _AXES = ("x", "y", "z")
@@ -45,7 +45,7 @@ def commanded_path(
         for column, name in enumerate(names):
             targets[:, columns.index(name)] = episode.actions[:, column]
     else:
-        targets = _tool_targets(robot, link, model_joints, start, _steps(episode.actions, names))
+        targets = _tool_targets(robot, link, model_joints, start, _steps(episode, names))
     period_s = float(np.median(np.diff(episode.times_s)))
     ends_s = np.append(episode.times_s[1:], episode.times_s[-1] + period_s)
     return JointPath(np.append(episode.times_s[0], ends_s), np.concatenate([start[None], targets]))
@@ -56,13 +56,20 @@ def _axis(name: str) -> int | None:
     return _AXES.index(end) if end in _AXES else None
 
 
-def _steps(actions: Float[np.ndarray, "t action"], names: Sequence[str]) -> Float[np.ndarray, "t 3"]:
-    """Displacements of the tool along the axes of the robot's own world [m]."""
-    steps = np.zeros((len(actions), 3))
+def _steps(episode: Episode, names: Sequence[str]) -> Float[np.ndarray, "t 3"]:
+    """Displacements of the tool along the axes of the robot's own world [m].
+
+    The robot has made those too that the recorder lost: they are taken to be the mean of their neighbours.
+    """
+    steps = np.zeros((len(episode.actions), 3))
     for column, name in enumerate(names):
         axis = _axis(name)
         if axis is not None:
-            steps[:, axis] += actions[:, column]
+            steps[:, axis] += episode.actions[:, column]
+    apart_s = np.diff(episode.times_s)
+    lost = np.round(apart_s / np.median(apart_s))[:, None] - 1.0
+    means = 0.5 * (steps[:-1] + steps[1:])
+    steps[1:] += np.maximum(lost, 0.0) * means
     return steps
 
 

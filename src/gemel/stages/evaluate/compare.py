@@ -11,13 +11,14 @@ from gemel.artifacts.episode import Episode
 from gemel.artifacts.evidence import Curve
 from gemel.artifacts.track import Track
 from gemel.geometry import SE3
+from gemel.services.sim.joint_path import JointPath
 from gemel.services.sim.laid_down import laid_down
 from gemel.stages.evaluate.bands import error_band, is_inside_band
 from gemel.stages.evaluate.config import EvaluateConfig
 from gemel.stages.evaluate.divergence_time import FollowTime, follow_time
 from gemel.stages.evaluate.joint_error import JointMeasure, joint_errors
 from gemel.stages.evaluate.object_error import first_motion, pose_errors, seen
-from gemel.stages.evaluate.replay import JointPath, Replay, TwinReplay
+from gemel.stages.evaluate.replay import Replay, TwinReplay
 from gemel.stages.evaluate.tool_error import Tool, tool_errors
 
 

@@ -15,12 +15,14 @@ _LED = {LOGGED: "Led along the log", ACTIONS: "Driven by the recorded actions"}
 
 
 def notes_on(
-    results: Sequence[Compared], tracks: Tracks, kind: str, floor: Sequence[Curve], starts: int
+    results: Sequence[Compared], tracks: Tracks, kind: str, delay_s: float | None, floor: Sequence[Curve], starts: int
 ) -> tuple[str, ...]:
     """What was absent, censored or assumed; `starts` is how many pairs of episodes have the same start."""
     notes = [f"Objects of the record come from {tracks.source}; their own error is in every object error here."]
     if kind == NONE:
         notes.append("Recorded actions are neither joint targets nor steps of the tool: only the log was replayed.")
+    elif delay_s is not None:
+        notes.append(f"Recorded actions take effect {1e3 * delay_s:.0f} ms late, as they do in the calibration trials.")
     notes += _censored(results)
     still = [f"{name} in episode {r.episode}" for r in results for name in r.still]
     if still:

@@ -28,6 +28,7 @@ from gemel.artifacts.twin import Twin
 from gemel.errors import SourceError
 from gemel.services.formats.robot_model import compile_stored_robot
 from gemel.services.kinematics.tree import kinematic_tree
+from gemel.services.sim.joint_path import JointPath
 from gemel.stages.evaluate.arms import Arm, find_arms
 from gemel.stages.evaluate.claims import (
     NOMINAL,
@@ -39,13 +40,14 @@ from gemel.stages.evaluate.claims import (
     ratio_claims,
     repeat_claims,
 )
+from gemel.stages.evaluate.command_delay import command_delay_s
 from gemel.stages.evaluate.commanded import TOOL_STEPS, commanded_path, kind_of_actions
 from gemel.stages.evaluate.compare import Compared, Yardstick, compare
 from gemel.stages.evaluate.config import EvaluateConfig
 from gemel.stages.evaluate.floor import is_repeat, repeat_curves
 from gemel.stages.evaluate.joint_error import JointMeasure, joint_measures
 from gemel.stages.evaluate.remarks import findings_of, notes_on
-from gemel.stages.evaluate.replay import ACTIONS, LOGGED, JointPath, TwinReplay
+from gemel.stages.evaluate.replay import ACTIONS, LOGGED, TwinReplay
 from gemel.stages.evaluate.tool_error import Tool, make_tool
 
 OnProgress = Callable[[float], None]
@@ -82,18 +84,19 @@ def evaluate(
     opening: Opening,
     lineage: Mapping[str, str],
     repeats: Sequence[tuple[str, str]] = (),
+    trials: Sequence[str] = (),
     on_progress: OnProgress = lambda fraction: None,
 ) -> tuple[Evidence, EvaluateInfo]:
-    """Claims about the twin; `repeats` are pairs of episodes with the same start, for the real-vs-real floor."""
-    if not held_out.episodes:
-        raise SourceError(
-            "No episode is held out, so nothing can be claimed about unseen data.",
-            remedy="hold some out under [split] in twin.toml, or record more trials from different starts",
-        )
+    """Claims about the twin; `repeats` are pairs of episodes with the same start, for the real-vs-real floor.
+
+    `trials` are episodes that are not held out: they say how late the robot follows its commands.
+    """
+    _check_any(held_out)
     robot = _robot(held_out, twin, config, blobs)
     kind = kind_of_actions(held_out.action_names, held_out.action_units, held_out.joints, config.actions)
+    delay_s = _delay_s(kind, [frames.episode(trial) for trial in trials], held_out, twin, robot)
     yardstick = Yardstick(
-        physics=_physics(twin, prior, nominal, config.draws, blobs, rng),
+        physics=_physics(twin, prior, nominal, config.draws, blobs, rng, is_fed_forward=delay_s is not None),
         rest=twin.initial_poses,
         measures=robot.measures,
         tools=robot.tools,
@@ -103,7 +106,8 @@ def evaluate(
     for index, record in enumerate(held_out.episodes):
         episode = frames.episode(record.id)
         own = [track for track in tracks.tracks if track.episode == record.id and track.object in twin.colliders]
-        results.append(compare(yardstick, episode, own, _paths(kind, episode, held_out, twin, robot), rng))
+        commanded = _commanded(kind, episode, held_out, twin, robot)
+        results.append(compare(yardstick, episode, own, _paths(episode, commanded, delay_s or 0.0), rng))
         on_progress((index + 1) / len(held_out.episodes))
     floor = _floor(repeats, tracks, frames, robot.measures, config)
     beliefs = {POSTERIOR: twin.belief, PRIOR: prior, NOMINAL: nominal}
@@ -121,9 +125,17 @@ def evaluate(
         ranges=tuple(r for name, belief in beliefs.items() for r in ranges_of(belief, name, twin.belief.names)),
         weights=_by_joint(robot.measures, held_out, "weights"),
         scales=_by_joint(robot.measures, held_out, "scales"),
-        notes=notes_on(results, tracks, kind, floor, len(repeats)),
+        notes=notes_on(results, tracks, kind, delay_s, floor, len(repeats)),
     )
     return evidence, EvaluateInfo(findings_of(results, opening))
+
+
+def _check_any(held_out: HeldOutData) -> None:
+    if not held_out.episodes:
+        raise SourceError(
+            "No episode is held out, so nothing can be claimed about unseen data.",
+            remedy="hold some out under [split] in twin.toml, or record more trials from different starts",
+        )
 
 
 def _claims(
@@ -145,12 +157,15 @@ def _claims(
 
 
 def _physics(
-    twin: Twin, prior: Belief, nominal: Belief, draws: int, blobs: Blobs, rng: np.random.Generator
-) -> dict[str, TwinReplay]:
+    twin: Twin, prior: Belief, nominal: Belief, draws: int, blobs: Blobs, rng: np.random.Generator, *,
+    is_fed_forward: bool,
+) -> dict[str, TwinReplay]:  # fmt: skip
     """The same scene under three beliefs; of the nominal one only the mean counts."""
     counts = {POSTERIOR: (twin.belief, draws), PRIOR: (prior, draws), NOMINAL: (nominal, 0)}
     return {
-        name: TwinReplay(twin, belief.only(twin.belief.names), blobs, draws=count, rng=rng)
+        name: TwinReplay(
+            twin, belief.only(twin.belief.names), blobs, draws=count, rng=rng, is_fed_forward=is_fed_forward
+        )
         for name, (belief, count) in counts.items()
     }
 
@@ -165,17 +180,32 @@ def _robot(held_out: HeldOutData, twin: Twin, config: EvaluateConfig, blobs: Blo
     return _Robot(model, arms, measures, tuple(make_tool(tree, arm, twin) for arm in arms))
 
 
-def _paths(kind: str, episode: Episode, held_out: HeldOutData, twin: Twin, robot: _Robot) -> dict[str, JointPath]:
+def _paths(episode: Episode, commanded: JointPath | None, delay_s: float) -> dict[str, JointPath]:
     """What leads the robot, by drive."""
     paths = {LOGGED: JointPath(episode.times_s, episode.joint_positions)}
-    if len(robot.arms) == 1 or (robot.arms and kind != TOOL_STEPS):
-        commanded = commanded_path(
-            kind, episode, held_out.action_names, held_out.joints, robot=robot.model, link=robot.arms[0].link,
-            model_joints=twin.joints,
-        )  # fmt: skip
-        if commanded is not None:
-            paths[ACTIONS] = commanded
+    if commanded is not None:
+        paths[ACTIONS] = JointPath(commanded.times_s + delay_s, commanded.positions)
     return paths
+
+
+def _delay_s(
+    kind: str, trials: Sequence[Episode], held_out: HeldOutData, twin: Twin, robot: _Robot
+) -> float | None:  # fmt: skip
+    """How late the robot follows its commands; None where nothing shows it, or the belief says it."""
+    if any(name.startswith("robot/") and name.endswith("/delay") for name in twin.belief.names):
+        return None
+    tried = [(trial, _commanded(kind, trial, held_out, twin, robot)) for trial in trials]
+    return command_delay_s([(trial, path) for trial, path in tried if path is not None])
+
+
+def _commanded(kind: str, episode: Episode, held_out: HeldOutData, twin: Twin, robot: _Robot) -> JointPath | None:
+    """What the recorded actions asked for, where that can be known."""
+    if not robot.arms or (len(robot.arms) > 1 and kind == TOOL_STEPS):
+        return None
+    return commanded_path(
+        kind, episode, held_out.action_names, held_out.joints, robot=robot.model, link=robot.arms[0].link,
+        model_joints=twin.joints,
+    )  # fmt: skip
 
 
 def _floor(

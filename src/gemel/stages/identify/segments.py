@@ -2,7 +2,8 @@
 
 A piece starts, where it can, from rest: the pose is then a mean over several frames and the velocity is zero. Long
 motions are cut, so that what a model cannot follow does not add up over a whole episode; a piece that starts in motion
-takes pose and velocity from a line through the frames around it.
+takes pose and velocity from a parabola through the frames around it: a line would put a block that is being pushed, and
+so speeds up or slows down, millimetres into the tool or away from it.
 """
 
 import itertools
@@ -16,7 +17,8 @@ from gemel.errors import SourceError
 from gemel.geometry import SE3
 
 _REST_FRAMES = 5
-_AROUND = 2
+_AROUND_S = 0.21
+"""Frames up to so long before and after a start in motion tell its state [s]."""
 _BEFORE, _AFTER = 1, 2
 """Frames of rest that a piece has at its ends."""
 _MOVED = 4.0
@@ -56,7 +58,7 @@ def find_segments(track: Track, *, longest_s: float, model_error: float) -> tupl
     gap_s = 4.0 * float(np.median(np.diff(times_s)))
     found = []
     for first, last in _runs(moving, times_s, longest_s=longest_s, gap_s=gap_s):
-        around = _around(moving, first)
+        around = _around(moving, times_s, first)
         found.append(_segment(track.episode, times_s, poses, sd, (first, last), around, model_error))
     return tuple(found)
 
@@ -102,10 +104,12 @@ def _cut(first: int, last: int, times_s: Float[np.ndarray, " t"], longest_s: flo
     return [(int(a), int(b)) for a, b in itertools.pairwise(ends) if b - a >= 2]
 
 
-def _around(moving: Bool[np.ndarray, " t"], first: int) -> slice:
+def _around(moving: Bool[np.ndarray, " t"], times_s: Float[np.ndarray, " t"], first: int) -> slice:
     """Frames that tell the state at `first`: those of rest up to it, or some before and after it."""
     if moving[first]:
-        return slice(max(0, first - _AROUND), min(len(moving), first + _AROUND + 1))
+        half_s = max(_AROUND_S, 1.05 * float(np.median(np.diff(times_s))))  # one frame each way, but over no gap
+        low, high = np.searchsorted(times_s, times_s[first] + np.array([-half_s, half_s])).tolist()
+        return slice(low, high)
     start = first
     while start > max(0, first - _REST_FRAMES + 1) and not moving[start - 1]:
         start -= 1
@@ -124,11 +128,7 @@ def _segment(
     first, last = ends
     is_resting = around.stop == first + 1
     logs = (poses[first].inverse() @ poses[around]).log()
-    if is_resting:
-        shift, velocity = logs.mean(axis=0), np.zeros(6)
-    else:
-        line = np.stack([np.ones(len(logs)), times_s[around] - times_s[first]], axis=1)
-        shift, velocity = np.linalg.lstsq(line, logs, rcond=None)[0]
+    shift, velocity, part = _state(times_s[around] - times_s[first], logs, degree=0 if is_resting else 2)
     start = poses[first] @ SE3.exp(shift)
     rows = slice(first + 1, last + 1)
     steps = np.abs((poses[first:last].inverse() @ poses[rows]).log())
@@ -136,5 +136,15 @@ def _segment(
     way = np.cumsum(steps, axis=0)
     # A model that misses a part of the way misses it in any direction.
     gone = np.concatenate([np.repeat(np.linalg.norm(way[:, k : k + 3], axis=1)[:, None], 3, axis=1) for k in (0, 3)], 1)
-    scales = np.sqrt(sd[rows] ** 2 * (1.0 + 1.0 / len(logs)) + (model_error * gone) ** 2)
+    scales = np.sqrt(sd[rows] ** 2 * (1.0 + part) + (model_error * gone) ** 2)
     return Segment(episode, float(times_s[first]), start, velocity, times_s[rows], poses[rows], scales)
+
+
+def _state(
+    elapsed_s: Float[np.ndarray, " n"], logs: Float[np.ndarray, "n 6"], *, degree: int
+) -> tuple[Float[np.ndarray, "6"], Float[np.ndarray, "6"], float]:
+    """Place and velocity at time 0 of a polynomial through motions; which part of their variance the place has."""
+    powers = np.vander(elapsed_s, min(degree, len(logs) - 1) + 1, increasing=True)
+    solve = np.linalg.pinv(powers)
+    found = solve @ logs
+    return found[0], found[1] if len(found) > 1 else np.zeros(6), float(np.sum(solve[0] ** 2))

@@ -20,13 +20,14 @@ from gemel.artifacts.finding import Finding, Severity
 from gemel.artifacts.track import Track
 from gemel.artifacts.twin import Twin
 from gemel.errors import ConfigError, choices_text
+from gemel.services.sim.joint_path import JointPath
 from gemel.stages.identify.config import IdentifyConfig
 from gemel.stages.identify.footage import Footage, seen_frames
 from gemel.stages.identify.identify import IdentifyInfo, identify_problem
 from gemel.stages.identify.problem import OnProgress
 from gemel.stages.identify.ranges import RangeCheck, residual_ranges
 from gemel.stages.identify.segments import Segment, find_segments
-from gemel.stages.identify.tracked_problem import TRACK_PARAMETERS, LoggedPath, TrackedProblem
+from gemel.stages.identify.tracked_problem import TRACK_PARAMETERS, TrackedProblem
 from gemel.stages.identify.twin_scene import twin_scene
 
 
@@ -126,7 +127,7 @@ def twin_problem(
                 f"The prior is about a parameter that the scene does not have: {choices_text(name, known)}",
                 remedy="correct the name, or leave it out of the prior",
             )
-    paths = {key: LoggedPath(e.times_s, e.joint_positions) for key, e in episodes.items()}
+    paths = {key: JointPath(e.times_s, e.joint_positions) for key, e in episodes.items()}
     parameters = tuple(replace(p, source=ValueSource(p.source)) for p in twin.belief.parameters)
     return TrackedProblem(parameters, tuple(segments), paths, scene, push_worth=config.push_worth)
 

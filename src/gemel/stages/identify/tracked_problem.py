@@ -1,9 +1,11 @@
 """A `Problem` made of tracked motion: the robot repeats what it logged in simulation, and the object should follow.
 
 Each draw of the parameters is simulated once per segment, all of them together. The robot's servos are led along the
-logged path. Four parameters belong to no simulator: `track/offset_x`, `offset_y` [m] and `offset_yaw` [rad] say how the
-frame of the track sits in the frame of the robot (what calibration leaves), and `track/time_offset` [s] is added to a
-frame's time to get the robot's. A table looks the same from everywhere, so they act on the poses that go in and out.
+logged path and do not give way, so what is believed of the robot itself (`robot/` parameters) has no part in it.
+
+Four parameters belong to no simulator: `track/offset_x`, `offset_y` [m] and `offset_yaw` [rad] say how the frame of the
+track sits in the frame of the robot (what calibration leaves), and `track/time_offset` [s] is added to the time of a
+frame to get the robot's. A table looks the same from everywhere, so they act on the poses that go in and out.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +19,7 @@ from gemel.artifacts.belief import Parameter
 from gemel.errors import ConfigError
 from gemel.geometry import SE3, SO3
 from gemel.services.inference import NoiseLayout
+from gemel.services.sim.joint_path import JointPath
 from gemel.services.sim.laid_down import laid_down
 from gemel.services.sim.simulator import Simulator
 from gemel.stages.identify.config import PUSH_WORTH
@@ -31,27 +34,16 @@ _SIMULATIONS_AT_ONCE = 1024
 
 
 @dataclass(frozen=True, eq=False)
-class LoggedPath:
-    """The commands that lead the robot along what it logged in one episode."""
-
-    times_s: Float[np.ndarray, " t"]
-    commands: Float[np.ndarray, "t control"]
-
-    def at(self, times_s: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n control"]:
-        """Commands at any times, on straight lines between the logged ones."""
-        columns = [np.interp(times_s, self.times_s, column) for column in self.commands.T]
-        return np.stack(columns, axis=-1)
-
-
-@dataclass(frozen=True, eq=False)
 class Scene:
     """What the problem has to know of a simulator."""
 
     make: Callable[[int], Simulator]
     """A simulator of so many simulations."""
     object: str
-    place: Callable[[Float[np.ndarray, "n control"], SE3, Float[np.ndarray, "n 6"]], tuple[np.ndarray, np.ndarray]]
-    """Positions and velocities (n, nq), (n, nv) of a scene from commands, object pose and object velocity."""
+    place: Callable[[Float[np.ndarray, "n joint"], SE3, Float[np.ndarray, "n 6"]], tuple[np.ndarray, np.ndarray]]
+    """Positions and velocities (n, nq), (n, nv) of a scene from logged joints, object pose and object velocity."""
+    commands: Callable[[Float[np.ndarray, "*n joint"]], Float[np.ndarray, "*n control"]] = lambda positions: positions
+    """What leads the servos to logged joints."""
     T_world_rest: SE3 | None = None
     """How the object lies on the table; a segment's start is laid down like this when it is near to it."""
     fixed: Mapping[str, float] = field(default_factory=dict)
@@ -64,14 +56,15 @@ class TrackedProblem:
 
     parameters: tuple[Parameter, ...]
     segments: tuple[Segment, ...]
-    paths: Mapping[str, LoggedPath]
+    paths: Mapping[str, JointPath]
     """By episode."""
     scene: Scene
     push_worth: float = PUSH_WORTH
     """How many independent numbers per component a segment counts as."""
     physics_steps: int = 0
     """Physics steps made so far."""
-    _simulator: Simulator | None = None
+    _simulators: dict[tuple[int, ...], Simulator] = field(default_factory=dict)
+    """By the segments that each simulates."""
 
     def __post_init__(self) -> None:
         if not self.segments:
@@ -116,7 +109,8 @@ class TrackedProblem:
         self, draws: Float[np.ndarray, "n p"], times_s: Sequence[Float[np.ndarray, "_"]]
     ) -> tuple[list[SE3], Bool[np.ndarray, " n"]]:
         """Where the object would be under each draw, (n, t) of each segment at given times; which draws diverged."""
-        at_once = max(1, min(len(draws), _SIMULATIONS_AT_ONCE // len(self.segments)))
+        rounds = -(-len(draws) * len(self.segments) // _SIMULATIONS_AT_ONCE)
+        at_once = -(-len(draws) // min(rounds, len(draws)))  # batches of one size, since simulators have a fixed one
         parts = [self._poses(draws[i : i + at_once], at_once, times_s) for i in range(0, len(draws), at_once)]
         joined = [
             SE3.from_wxyz_xyz(np.concatenate([poses[k].wxyz_xyz for poses, _ in parts]))
@@ -127,79 +121,98 @@ class TrackedProblem:
     def _poses(
         self, draws: Float[np.ndarray, "n p"], at_once: int, times_s: Sequence[Float[np.ndarray, "_"]]
     ) -> tuple[list[SE3], Bool[np.ndarray, " n"]]:
-        """At most `at_once` draws; simulators have a fixed size, so the last batch is filled up."""
+        """At most `at_once` draws; the last batch is filled up."""
         full = np.concatenate([draws, np.repeat(draws[-1:], at_once - len(draws), axis=0)])
-        values = {
-            p.name: np.repeat(column, len(self.segments)) for p, column in zip(self.parameters, full.T, strict=True)
-        }
-        offset = _offset(values, len(full) * len(self.segments))
-        ticks, qpos, is_diverged = self._simulate(values, offset, len(full))
-        found = []
-        for k, segment in enumerate(self.segments):
-            rows = np.arange(k, len(draws) * len(self.segments), len(self.segments))
-            found.append(offset[rows][:, None] @ self._poses_at(qpos[rows], ticks, times_s[k] - segment.start_s))
-        return found, np.any(is_diverged.reshape(len(full), -1)[: len(draws)], axis=1)
+        found: dict[int, SE3] = {}
+        diverged = np.zeros(len(draws), dtype=bool)
+        for alike in self._alike:
+            values = {p.name: np.repeat(column, len(alike)) for p, column in zip(self.parameters, full.T, strict=True)}
+            offset = _offset(values, len(full) * len(alike))
+            ticks, qpos, is_diverged = self._simulate(alike, values, offset, len(full))
+            for i, k in enumerate(alike):
+                rows = np.arange(i, len(draws) * len(alike), len(alike))
+                elapsed_s = times_s[k] - self.segments[k].start_s
+                found[k] = offset[rows][:, None] @ self._poses_at(self._simulators[alike], qpos[rows], ticks, elapsed_s)
+            diverged |= np.any(is_diverged.reshape(len(full), -1)[: len(draws)], axis=1)
+        return [found[k] for k in range(len(self.segments))], diverged
+
+    @cached_property
+    def _alike(self) -> tuple[tuple[int, ...], ...]:
+        """Long segments and short ones: those that are simulated together take as long as the longest of them."""
+        lengths = np.array([s.times_s[-1] - s.start_s for s in self.segments])
+        order, count = np.argsort(-lengths), len(lengths)
+        costs = [i * lengths[order[0]] + (count - i) * lengths[order[i]] for i in range(count)]
+        split = int(np.argmin(costs))
+        return tuple(tuple(part.tolist()) for part in (order[:split], order[split:]) if len(part))
 
     def _simulate(
-        self, values: Mapping[str, np.ndarray], offset: SE3, draws: int
+        self, alike: tuple[int, ...], values: Mapping[str, np.ndarray], offset: SE3, draws: int
     ) -> tuple[Float[np.ndarray, " tick"], Float[np.ndarray, "sim state nq"], np.ndarray]:
-        """Simulate all segments of all draws; times of the ticks from a segment's start."""
-        count = draws * len(self.segments)
-        if self._simulator is None or self._simulator.count != count:
-            self._simulator = self.scene.make(count)
-        simulator = self._simulator
+        """Simulate some segments of all draws; times of the ticks from a segment's start."""
+        count, segments = draws * len(alike), [self.segments[k] for k in alike]
+        if alike not in self._simulators or self._simulators[alike].count != count:
+            self._simulators[alike] = self.scene.make(count)
+        simulator = self._simulators[alike]
         every = max(1, round(_TICK_S / simulator.timestep_s))
-        ticks = np.arange(1, self._tick_count(every * simulator.timestep_s) + 1) * every * simulator.timestep_s
-        names = [name for name in values if name not in TRACK_PARAMETERS]
+        ticks = np.arange(1, _tick_count(segments, every * simulator.timestep_s) + 1) * every * simulator.timestep_s
+        names = [name for name in values if name not in TRACK_PARAMETERS and not name.startswith("robot/")]
         fixed = self.scene.fixed
         columns = [values[name] for name in names] + [np.full(count, value) for value in fixed.values()]
         simulator.set_parameters([*names, *fixed], np.stack(columns, axis=1))
-        start, controls = self._commands(values, ticks, count)
-        Ts, velocities = self._starts(offset, draws)
-        qpos, qvel = self.scene.place(start, Ts, velocities)
-        simulator.reset(qpos, qvel, commands=start)
-        rollout = simulator.rollout(controls, every=every, is_ramp=True)
+        joints = self._joints(segments, values, ticks, count)
+        Ts, velocities = self._starts(segments, offset, draws)
+        qpos, qvel = self.scene.place(joints[:, 0], Ts, velocities)
+        commands = self.scene.commands(joints)
+        simulator.reset(qpos, qvel, commands=commands[:, 0])
+        rollout = simulator.rollout(commands[:, 1:], every=every, is_ramp=True)
         self.physics_steps += count * len(ticks) * every
         return ticks, np.concatenate([qpos[:, None], rollout.qpos], axis=1), rollout.is_diverged
 
-    def _tick_count(self, tick_s: float) -> int:
-        longest = max(s.times_s[-1] - s.start_s for s in self.segments)
-        return int(np.ceil(longest / tick_s)) + 2
-
-    def _commands(
-        self, values: Mapping[str, np.ndarray], ticks: Float[np.ndarray, " tick"], count: int
-    ) -> tuple[Float[np.ndarray, "sim control"], Float[np.ndarray, "sim tick control"]]:
-        """Where the robot starts and what it is told, per simulation."""
+    def _joints(
+        self,
+        segments: Sequence[Segment],
+        values: Mapping[str, np.ndarray],
+        ticks: Float[np.ndarray, " tick"],
+        count: int,
+    ) -> Float[np.ndarray, "sim state joint"]:
+        """Where the robot was at the start and at each tick, per simulation."""
         delay_s = values.get("track/time_offset", np.zeros(count))
-        starts = np.array([s.start_s for s in self.segments])
+        starts = np.array([s.start_s for s in segments])
         times = np.tile(starts, count // len(starts))[:, None] + delay_s[:, None] + np.concatenate([[0.0], ticks])
-        width = next(iter(self.paths.values())).commands.shape[1]
-        commands = np.empty((count, len(ticks) + 1, width))
-        for k, segment in enumerate(self.segments):
+        width = next(iter(self.paths.values())).positions.shape[1]
+        joints = np.empty((count, len(ticks) + 1, width))
+        for k, segment in enumerate(segments):
             rows = slice(k, count, len(starts))
-            commands[rows] = self.paths[segment.episode].at(times[rows])
-        return commands[:, 0], commands[:, 1:]
+            joints[rows] = self.paths[segment.episode].at(times[rows])
+        return joints
 
-    def _starts(self, offset: SE3, draws: int) -> tuple[SE3, Float[np.ndarray, "sim 6"]]:
+    def _starts(
+        self, segments: Sequence[Segment], offset: SE3, draws: int
+    ) -> tuple[SE3, Float[np.ndarray, "sim 6"]]:  # fmt: skip
         """Where each object starts in the robot's frame, and how fast."""
-        wxyz_xyz = np.stack([laid_down(s.T_world_object, self.scene.T_world_rest).wxyz_xyz for s in self.segments])
-        velocities = np.stack([s.velocity for s in self.segments])
+        wxyz_xyz = np.stack([laid_down(s.T_world_object, self.scene.T_world_rest).wxyz_xyz for s in segments])
+        velocities = np.stack([s.velocity for s in segments])
         starts = offset.inverse() @ SE3.from_wxyz_xyz(np.tile(wxyz_xyz, (draws, 1)))
         return starts, np.tile(velocities, (draws, 1))
 
     def _poses_at(
         self,
+        simulator: Simulator,
         states: Float[np.ndarray, "n state nq"],
         ticks: Float[np.ndarray, " tick"],
         elapsed_s: Float[np.ndarray, " t"],
     ) -> SE3:
         """Simulated poses (n, t) some time after the start; time runs from there, so a time offset cancels here."""
-        assert self._simulator is not None
         place = np.maximum(elapsed_s / float(ticks[0]), 0.0)
         before = np.minimum(np.floor(place + 1e-9).astype(int), len(ticks) - 1)
-        first = self._simulator.body_poses(self.scene.object, states[:, before])
-        second = self._simulator.body_poses(self.scene.object, states[:, before + 1])
+        first = simulator.body_poses(self.scene.object, states[:, before])
+        second = simulator.body_poses(self.scene.object, states[:, before + 1])
         return first.interpolate(second, np.broadcast_to(place - before, first.batch_shape))
+
+
+def _tick_count(segments: Sequence[Segment], tick_s: float) -> int:
+    longest = max(s.times_s[-1] - s.start_s for s in segments)
+    return int(np.ceil(longest / tick_s)) + 2
 
 
 def track_parameters(

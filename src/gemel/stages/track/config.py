@@ -17,7 +17,7 @@ class TrackConfig:
     splat_steps: int = 12
     """Steps of gradient descent through the renderer, in full mode."""
     episodes: tuple[str, ...] = ()
-    """Follow objects in these episodes only; in all calibration and validation episodes unless given."""
+    """Follow objects in these episodes only; in all calibration and validation trials unless given."""
     every: int = 1
     """Look at every so many frames of the video: 2 halves the time, and objects move twice as far between looks."""
     has_moving_cameras: bool = False
