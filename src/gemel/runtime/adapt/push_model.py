@@ -16,6 +16,8 @@ Tips = tuple[Float[np.ndarray, "n m 2"], Float[np.ndarray, "n m 2"]]
 _GRAVITY = 9.81
 _SLIDING_M_S = 0.03
 """Slower objects do not slide on by themselves; what looks like it is the tracker's noise [m/s]."""
+_TURN_KEPT = 0.2
+"""Part of an object's turning that its inertia carries from one period into the next."""
 _RADIUS = "friction_radius"
 _RADIUS_SPREAD = 0.2
 """Standard deviation of the friction radius, relative: nobody knows where an object really touches the table."""
@@ -64,9 +66,9 @@ class PushErrors:
     touched_m: float = 0.0004
     touched_rad: float = 0.004
     """Where the tip does."""
-    share: float = 0.08
+    share: float = 0.1
     """Part of the motion that is added [m per m, rad per rad]."""
-    cross_rad_m: float = 0.6
+    cross_rad_m: float = 0.7
     """Added to the heading's error by motion [rad per m]."""
 
 
@@ -108,6 +110,8 @@ class QuasiStaticPush:
         pushed, depth = pushed_poses(*flat, physics, self._outline.rectangles, self._outline.tip_radius_m)
         after, is_touched = pushed.reshape(n, m, 3), depth.reshape(n, m) > 0.0
         speed = np.hypot(moved[..., 0], moved[..., 1]) / self._period_s
+        kept = np.where(speed > _SLIDING_M_S, _TURN_KEPT, 0.0)
+        after[..., 2] += kept * (moved[..., 2] - (after[..., 2] - poses[..., 2]))
         slides = np.where(speed > _SLIDING_M_S, speed / (2.0 * _GRAVITY * theta[..., 3] * self._period_s), 0.0)
         after = np.where(is_touched[..., None], after, poses + np.minimum(slides, 1.0)[..., None] * moved)
         return after, self._error(after - poses, is_touched)
