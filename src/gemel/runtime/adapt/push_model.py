@@ -16,8 +16,6 @@ Tips = tuple[Float[np.ndarray, "n m 2"], Float[np.ndarray, "n m 2"]]
 _GRAVITY = 9.81
 _SLIDING_M_S = 0.03
 """Slower objects do not slide on by themselves; what looks like it is the tracker's noise [m/s]."""
-_TURN_KEPT = 0.2
-"""Part of an object's turning that its inertia carries from one period into the next."""
 _RADIUS = "friction_radius"
 _RADIUS_SPREAD = 0.2
 """Standard deviation of the friction radius, relative: nobody knows where an object really touches the table."""
@@ -56,8 +54,7 @@ class PushModel(Protocol):
 class PushErrors:
     """How wrong the quasi-static push is: standard deviations, and what they grow by with the motion.
 
-    Measured on pushes in the nominal scene (`stages/train/push_about.py`), where masses have inertia and slide on;
-    `tests/runtime/test_push_filter.py` measures them again.
+    About what pushes in MuJoCo show, where objects have inertia (`tests/services/policy/test_push_kernel.py`).
     """
 
     still_m: float = 0.0002
@@ -110,8 +107,6 @@ class QuasiStaticPush:
         pushed, depth = pushed_poses(*flat, physics, self._outline.rectangles, self._outline.tip_radius_m)
         after, is_touched = pushed.reshape(n, m, 3), depth.reshape(n, m) > 0.0
         speed = np.hypot(moved[..., 0], moved[..., 1]) / self._period_s
-        kept = np.where(speed > _SLIDING_M_S, _TURN_KEPT, 0.0)
-        after[..., 2] += kept * (moved[..., 2] - (after[..., 2] - poses[..., 2]))
         slides = np.where(speed > _SLIDING_M_S, speed / (2.0 * _GRAVITY * theta[..., 3] * self._period_s), 0.0)
         after = np.where(is_touched[..., None], after, poses + np.minimum(slides, 1.0)[..., None] * moved)
         return after, self._error(after - poses, is_touched)
