@@ -10,7 +10,7 @@ from gemel.services.policy.outcome import wrapped
 from gemel.services.policy.push_kernel import pushed_poses
 from gemel.services.policy.push_outline import Outline
 from gemel.services.tasks import get_object
-from gemel.stages.train.push_about import push_about
+from services.policy.push_about import push_about
 
 OUTLINE = Outline.of(get_object("t_block"), 0.010)
 RADIUS_M = OUTLINE.friction_radius_m

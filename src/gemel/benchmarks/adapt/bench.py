@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from gemel.benchmarks.adapt.cells import BOTTOM, CELLS, ESTIMATED, HAMMER, PAPER, STRICT, TOP, VARIANTS, Cell
+from gemel.benchmarks.adapt.cells import BOTTOM, CELLS, ESTIMATED, HAMMER, MPC, PAPER, STRICT, TOP, VARIANTS, Cell
 from gemel.benchmarks.adapt.files import SHIPPED, encoders_file, policy_file
 from gemel.benchmarks.adapt.one_shot import one_shot_rows
 from gemel.benchmarks.adapt.trials import Job, Trials, run_job
@@ -25,7 +25,8 @@ Row = dict[str, object]
 Results = dict[tuple[str, str], list[Trials]]
 """Trials of each training seed by cell and variant."""
 _Z90 = 1.6448536269514722
-_PARTS = ("push-t", "hammer", "one-shot")
+_PARTS = ("push-t", "hammer", "one-shot", "mpc")
+_MPC_EPISODES = 20
 _HAMMER_VARIANTS = ("randomised", "fused")
 
 
@@ -86,18 +87,22 @@ def _jobs(
         cells += [(TOP, variants), (BOTTOM, variants)]
     if "hammer" in parts:
         cells += [(HAMMER, tuple(name for name in _HAMMER_VARIANTS if name in variants))]
-    return [
+    jobs = [
         Job(cell, training, episodes, chosen, str(folder), base, 100_000 * first)
         for training in range(seeds)
         for cell, chosen in cells
         if chosen
     ]
+    if "mpc" in parts:
+        few = min(_MPC_EPISODES, episodes)
+        jobs += [Job(cell, 0, few, (MPC,), str(folder), base, 100_000 * first) for cell in (TOP, BOTTOM)]
+    return jobs
 
 
 def _check_files(jobs: Sequence[Job]) -> None:
     """All networks are there before the first world is made."""
     for job in jobs:
-        for variant in job.variants:
+        for variant in (name for name in job.variants if name != MPC):
             policy_file(Path(job.folder), job.cell.task_name, variant, job.seed, job.base)
             if variant in ("history_only", "fused_memoryless"):
                 encoders_file(Path(job.folder), job.cell.task_name, job.seed)
@@ -123,9 +128,8 @@ def _report(results: Results, parts: Sequence[str], episodes: int, seed: int) ->
     _estimates(results, figures)
     if "hammer" in parts:
         _hammer(results, figures, rows, rng)
-    figures["episodes_per_cell"] = float(
-        min((sum(len(t.errors) for t in found) for found in results.values()), default=0)
-    )
+    trained = [found for (_, variant), found in results.items() if variant != MPC]
+    figures["episodes_per_cell"] = float(min((sum(len(t.errors) for t in found) for found in trained), default=0))
     return figures, rows
 
 
@@ -165,7 +169,7 @@ def _comparisons(results: Results, cell: str, figures: dict[str, float], rng: np
         return []
     rows: list[Row] = []
     for (other_cell, variant), trials in results.items():
-        if other_cell != cell or variant == "fused" or len(trials) != len(ours):
+        if other_cell != cell or variant in ("fused", MPC) or len(trials) != len(ours):
             continue
         row: Row = {"cell": cell, "variant": f"fused - {variant}", "episodes": sum(len(t.errors) for t in trials)}
         for tolerance in (PAPER, STRICT):

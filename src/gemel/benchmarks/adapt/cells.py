@@ -14,6 +14,8 @@ from gemel.services.tasks import get_task
 PRIVILEGED, ESTIMATED = "privileged", ("prior_only", "history_only", "fused_memoryless", "fused")
 VARIANTS = (PRIVILEGED, "noise_trained", "randomised", "randomised_history", *ESTIMATED)
 """`privileged` and `noise_trained` are told the truth; `ESTIMATED` run the base policy on what an estimator says."""
+MPC = "mpc"
+"""Needs no network; fewer episodes, as it plans at run time."""
 PAPER, STRICT = "paper", "strict"
 TOLERANCES = {PAPER: (0.03, 20.0), STRICT: (0.015, 5.0)}
 """Largest distance [m] and angle [deg] from the goal when the time is up."""

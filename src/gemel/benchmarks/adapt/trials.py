@@ -7,16 +7,18 @@ tip is what the arm believes, offsets and all. The centre of mass is the cell's;
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from jaxtyping import Float
 
-from gemel.benchmarks.adapt.cells import ESTIMATED, TOLERANCES, Cell
+from gemel.benchmarks.adapt.cells import ESTIMATED, MPC, TOLERANCES, Cell
 from gemel.benchmarks.adapt.files import encoders_file, policy_file
+from gemel.benchmarks.adapt.strokes import StrokeControls
 from gemel.runtime.adapt.make import make_estimator
 from gemel.services.policy.checkpoint import TrainedNetwork, load_network
 from gemel.services.policy.conditioned import PushController
-from gemel.services.policy.estimator import Estimator, Fixed
+from gemel.services.policy.estimator import Estimator, Fixed, Planar, Points
 from gemel.services.policy.outcome import wrapped
 from gemel.worlds.fleet import WorldFleet
 from gemel.worlds.scenario import World, WorldConfig
@@ -26,6 +28,23 @@ POSE_SIGMA_M, POSE_SIGMA_RAD = 0.0008, 0.007
 _FIRST_WORLD = 20_000
 _TOUCHED_M = 0.005
 """An object that has moved so far has been touched."""
+
+
+class Controller(Protocol):
+    """What acts in all worlds of a fleet."""
+
+    @property
+    def estimator(self) -> Estimator | None:
+        """What tells it about physics."""
+        ...
+
+    def start(self, count: int) -> None:
+        """Begin so many episodes."""
+        ...
+
+    def act(self, object_xyyaw: Planar, tip_xy: Points) -> Points:
+        """Displacements of the tips [m]."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -86,13 +105,15 @@ def run_job(job: Job) -> list[Trials]:
 
 
 def _run(job: Job, variant: str, fleet: WorldFleet) -> Trials:
+    if variant == MPC:
+        return run_fleet(fleet, StrokeControls(job.cell), job.cell, variant, seed=job.seed)
     path = policy_file(Path(job.folder), job.cell.task_name, variant, job.seed, job.base)
     network = load_network(path, "policy")
     controller = PushController(network, job.cell.task, _estimator(job, variant, network, fleet.worlds))
     return run_fleet(fleet, controller, job.cell, variant, seed=job.seed)
 
 
-def run_fleet(fleet: WorldFleet, controller: PushController, cell: Cell, variant: str, *, seed: int) -> Trials:
+def run_fleet(fleet: WorldFleet, controller: Controller, cell: Cell, variant: str, *, seed: int) -> Trials:
     """One episode in every world."""
     rng = np.random.default_rng([seed, 77])
     fleet.reset([world.initial_condition(0) for world in fleet.worlds], 0)

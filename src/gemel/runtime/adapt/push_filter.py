@@ -55,7 +55,7 @@ class FilterConfig:
     """Degrees of freedom of the prior's t distribution."""
     error_freedom: float = 4.0
     """Degrees of freedom of the likelihood's t distribution."""
-    power: float = 0.25
+    power: float = 0.2
     """Exponent of the likelihood, below one since the model's errors last."""
     shrink: float = 0.98
     """Liu and West's shrinkage of particles towards their mean when they are renewed."""

@@ -1,9 +1,10 @@
 """Sampling-based control without training: imagine many strokes in simulation, carry out the best, look again.
 
 A stroke starts beside the object's outline and goes straight into it. Each candidate is simulated with several draws of
-what is believed of physics (`Simulations`, all at once), and the one with the best mean outcome is carried out: round the
-object, to the start, through, back a little. While the tip is under way the belief goes on learning. A plan costs
-candidates x draws short rollouts, once in about two seconds; between plans a step costs what the estimator costs.
+what is believed of physics (`Simulations`, all at once), second strokes after the best ones, and the one with the best
+outlook is carried out: round the object, to the start, through, back a little. While the tip is under way the belief
+goes on learning. A plan costs twice candidates x draws short rollouts, once in about two seconds; between plans a step
+costs what the estimator costs.
 """
 
 from collections import deque
@@ -34,6 +35,10 @@ class MpcConfig:
     candidates: int = 48
     draws: int = 4
     """Simulations of each candidate, with physics drawn from the belief."""
+    beam: int = 6
+    """Strokes after which second ones are imagined; a divisor of candidates times draws."""
+    stroke_cost: float = 0.01
+    """What a second stroke costs besides [m]."""
     speed: float = 0.7
     """Part of the largest step at which a stroke is made."""
     arm_m: float = 0.08
@@ -90,27 +95,43 @@ class StrokeControl:
         return self._past
 
     def _is_done(self, pose: Float[np.ndarray, "3"]) -> bool:
-        off = pose - self._goal
-        return bool(
-            np.hypot(off[0], off[1]) < self._config.done_m and abs(float(wrapped(off[2]))) < self._config.done_rad
-        )
+        x, y, turn = pose - self._goal
+        turn = float(wrapped(np.array([turn]))[0])
+        return bool(np.hypot(x, y) < self._config.done_m and abs(turn) < self._config.done_rad)
 
     def _decide(self, pose: Float[np.ndarray, "3"], tip: Point) -> None:
-        starts, ends = self._candidates(pose)
-        outcomes = self._imagine(pose, starts, ends)
-        off = np.hypot(outcomes[..., 0] - self._goal[0], outcomes[..., 1] - self._goal[1])
-        turn = np.abs(wrapped(outcomes[..., 2] - self._goal[2]))
-        cost = (off + self._config.arm_m * turn).mean(axis=0) + self._config.way_cost * _ways(pose, tip, starts)
-        best = int(np.argmin(cost))
-        start, end = starts[best], ends[best]
+        """Imagine strokes, and after the best of them second ones: place and turn seldom come right at once."""
+        count, draws, beam = self._config.candidates, self._config.draws, self._config.beam
+        starts, ends = self._candidates(pose, count)
+        physics = np.repeat(self._physics(draws), count, axis=0)
+        outcomes = self._imagine(np.tile(pose, (draws * count, 1)), starts, ends, physics).reshape(draws, count, 3)
+        costs = self._cost(outcomes).mean(axis=0) + self._config.way_cost * _ways(pose, tip, starts)
+        best = np.argsort(costs)[:beam]
+        each = count * draws // beam
+        middles = outcomes[0, best]
+        seconds = [self._candidates(middle, each) for middle in middles]
+        then_starts, then_ends = (np.concatenate([second[i] for second in seconds]) for i in (0, 1))
+        physics = self._physics(1).repeat(len(then_starts), axis=0)
+        then = self._imagine(np.repeat(middles, each, axis=0), then_starts, then_ends, physics)
+        later = self._cost(then).reshape(len(best), each).min(axis=1) + self._config.stroke_cost
+        costs[best] = np.minimum(costs[best], later + self._config.way_cost * _ways(pose, tip, starts)[best])
+        self._set_out(pose, tip, starts[int(np.argmin(costs))], ends[int(np.argmin(costs))])
+
+    def _set_out(self, pose: Float[np.ndarray, "3"], tip: Point, start: Point, end: Point) -> None:
         back = end - 0.04 * (end - start) / np.linalg.norm(end - start)
         self._way.extend((place, 1.0) for place in _round(pose, tip, start))
         self._way.extend([(start, 1.0), (end, self._config.speed), (back, 1.0)])
         self.plans += 1
 
-    def _candidates(self, pose: Float[np.ndarray, "3"]) -> tuple[Float[np.ndarray, "c 2"], Float[np.ndarray, "c 2"]]:
+    def _cost(self, poses: Float[np.ndarray, "*n 3"]) -> Float[np.ndarray, "*n"]:
+        off = np.hypot(poses[..., 0] - self._goal[0], poses[..., 1] - self._goal[1])
+        return np.asarray(off + self._config.arm_m * np.abs(wrapped(poses[..., 2] - self._goal[2])))
+
+    def _candidates(
+        self, pose: Float[np.ndarray, "3"], count: int
+    ) -> tuple[Float[np.ndarray, "c 2"], Float[np.ndarray, "c 2"]]:
         """Starts and ends of random strokes in the world, all within reach."""
-        rng, boxes, count = self._rng, self._outline.rectangles, self._config.candidates
+        rng, boxes = self._rng, self._outline.rectangles
         low, high = (boxes[:, :2] - boxes[:, 2:]).min(axis=0) - 0.05, (boxes[:, :2] + boxes[:, 2:]).max(axis=0) + 0.05
         c, s = np.cos(pose[2]), np.sin(pose[2])
         R = np.array([[c, -s], [s, c]])
@@ -131,38 +152,43 @@ class StrokeControl:
         return starts[:count], ends[:count]
 
     def _imagine(
-        self, pose: Float[np.ndarray, "3"], starts: Float[np.ndarray, "c 2"], ends: Float[np.ndarray, "c 2"]
-    ) -> Float[np.ndarray, "d c 3"]:
-        """Where the object ends up, by draw of the belief and candidate."""
-        draws, count = self._config.draws, len(starts)
-        given = {"object/x": pose[0], "object/y": pose[1], "object/yaw": pose[2]}
-        values = {name: np.full(draws * count, value) for name, value in given.items()}
-        first, last = np.tile(starts, (draws, 1)), np.tile(ends, (draws, 1))
-        qpos, _ = self._arena.start(values | {"tip/x": first[:, 0], "tip/y": first[:, 1]}, draws * count)
-        self._simulator.set_parameters(*self._drawn(draws, count))
+        self,
+        poses: Float[np.ndarray, "n 3"],
+        starts: Float[np.ndarray, "c 2"],
+        ends: Float[np.ndarray, "c 2"],
+        physics: Float[np.ndarray, "n p"],
+    ) -> Float[np.ndarray, "n 3"]:
+        """Where objects end up; strokes are repeated where there are fewer than simulations."""
+        n = len(poses)
+        first, last = (np.tile(places, (n // len(places), 1)) for places in (starts, ends))
+        given = {"object/x": poses[:, 0], "object/y": poses[:, 1], "object/yaw": poses[:, 2]}
+        qpos, _ = self._arena.start(given | {"tip/x": first[:, 0], "tip/y": first[:, 1]}, n)
+        fixed = dict(self._arena.fixed)
+        values = np.concatenate([physics, np.tile([*fixed.values()], (n, 1))], axis=1)
+        self._simulator.set_parameters([*self._known, *fixed], values)
         self._simulator.reset(qpos)
-        longest = float(np.abs(ends - starts).max())
+        longest = float(np.abs(last - first).max())
         steps = max(1, int(np.ceil(longest / (self._config.speed * self._bound_m))))
         parts = np.minimum(np.arange(1, steps + 2) / steps, 1.0)  # one period more, for what slides on
-        commands = np.zeros((draws * count, steps + 1, self._simulator.model.nu))
+        commands = np.zeros((n, steps + 1, self._simulator.model.nu))
         commands[..., self._arena.commands_at] = first[:, None] + parts[None, :, None] * (last - first)[:, None]
         rollout = self._simulator.rollout(commands, every=self._arena.every, is_ramp=True)
         found = self._arena.values(rollout.qpos[:, -1])
-        after = np.column_stack([found["object/x"], found["object/y"], found["object/yaw"]])
-        return after.reshape(draws, count, 3)
+        return np.column_stack([found["object/x"], found["object/y"], found["object/yaw"]])
 
-    def _drawn(self, draws: int, count: int) -> tuple[list[str], Float[np.ndarray, "n p"]]:
-        """Parameters of all simulations: each draw of the belief for all candidates."""
-        known = [i for i, name in enumerate(self.estimator.names) if self._simulator.has_parameter(name)]
-        names = [self.estimator.names[i] for i in known]
-        mean, sigma = self.estimator.mean[0, known], self.estimator.sigma[0, known]
-        values = mean + sigma * self._rng.standard_normal((draws, len(known)))
-        for column, name in enumerate(names):
-            low, high = self.task.parameter_ranges.get(name, (-np.inf, np.inf))
-            values[:, column] = np.clip(values[:, column], low, high)
-        fixed = dict(self._arena.fixed)
-        rest = np.tile([*fixed.values()], (draws * count, 1))
-        return [*names, *fixed], np.concatenate([np.repeat(values, count, axis=0), rest], axis=1)
+    @property
+    def _known(self) -> list[str]:
+        """Parameters of the belief that the simulation has."""
+        return [name for name in self.estimator.names if self._simulator.has_parameter(name)]
+
+    def _physics(self, draws: int) -> Float[np.ndarray, "d p"]:
+        """Draws of the belief."""
+        columns = [self.estimator.names.index(name) for name in self._known]
+        mean, sigma = self.estimator.mean[0, columns], self.estimator.sigma[0, columns]
+        values = mean + sigma * self._rng.standard_normal((draws, len(columns)))
+        for column, name in enumerate(self._known):
+            values[:, column] = np.clip(values[:, column], *self.task.parameter_ranges.get(name, (-np.inf, np.inf)))
+        return values
 
 
 def _ways(pose: Float[np.ndarray, "3"], tip: Point, starts: Float[np.ndarray, "c 2"]) -> Float[np.ndarray, " c"]:

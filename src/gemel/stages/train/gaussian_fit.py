@@ -26,8 +26,6 @@ class FitConfig:
     steps: int = 3000
     batch: int = 2048
     rate: float = 2e-3
-    sigma_count: int = 0
-    """Standard deviations that the network gives; 0 means one for each mean."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,25 +49,21 @@ def fit_gaussian(
     device: str = "cpu",
     on_progress: Callable[[float], None] = lambda done: None,
 ) -> Fitted:
-    """Networks of ELU layers whose outputs are means, then logarithms of standard deviations.
-
-    With fewer deviations than means, each belongs to a block of them: (x, y, yaw) with two has one for x and y.
-    """
+    """Networks of ELU layers whose outputs are means, then logarithms of standard deviations."""
     import torch
 
     torch.manual_seed(seed)
     mean, std = inputs.mean(axis=0), np.maximum(inputs.std(axis=0), 1e-6)
     x = torch.as_tensor((inputs - mean) / std, dtype=torch.float32, device=device)
     y = torch.as_tensor(targets, dtype=torch.float32, device=device)
-    sigma_of = sigma_columns(y.shape[1], config.sigma_count or y.shape[1])
-    sizes = [x.shape[1], *config.hidden, y.shape[1] + max(sigma_of) + 1]
+    sizes = [x.shape[1], *config.hidden, 2 * y.shape[1]]
     layers = [_layer(torch, config.members, a, b, device) for a, b in pairwise(sizes)]
     optimiser = torch.optim.Adam([p for layer in layers for p in layer], lr=config.rate)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, config.steps)
     losses: list[float] = []
     for step in range(config.steps):
         rows = torch.randint(len(x), (config.members, min(config.batch, len(x))), device=device)
-        loss = _loss(torch, _forward(torch, layers, x[rows]), y[rows], sigma_of)
+        loss = _loss(torch, _forward(torch, layers, x[rows]), y[rows])
         optimiser.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_([p for layer in layers for p in layer], 1.0)
@@ -80,11 +74,6 @@ def fit_gaussian(
         on_progress((step + 1) / config.steps)
     weights, biases = ([layer[i].detach().cpu().numpy() for layer in layers] for i in (0, 1))
     return Fitted(weights, biases, mean.astype(np.float32), std.astype(np.float32), float(np.mean(losses)))
-
-
-def sigma_columns(means: int, sigmas: int) -> list[int]:
-    """Which deviation each mean has: the last ones have their own, the first share the first."""
-    return [max(0, column - (means - sigmas)) for column in range(means)]
 
 
 def _layer(torch: Any, members: int, width: int, out: int, device: str) -> tuple[Any, Any]:
@@ -100,7 +89,7 @@ def _forward(torch: Any, layers: Any, x: Any) -> Any:
     return torch.baddbmm(bias, x, weight)
 
 
-def _loss(torch: Any, out: Any, y: Any, sigma_of: list[int]) -> Any:
+def _loss(torch: Any, out: Any, y: Any) -> Any:
     count = y.shape[-1]
-    log_sigma = out[..., count:].clamp(LOWEST_LOG_SIGMA, HIGHEST_LOG_SIGMA)[..., sigma_of]
+    log_sigma = out[..., count:].clamp(LOWEST_LOG_SIGMA, HIGHEST_LOG_SIGMA)
     return (0.5 * ((y - out[..., :count]) * torch.exp(-log_sigma)) ** 2 + log_sigma).sum(dim=-1).mean()
