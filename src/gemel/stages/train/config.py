@@ -27,7 +27,7 @@ class TrainConfig:
     """Control steps between two updates; 0 means 24 on the processor and 16 on a GPU."""
     hidden: tuple[int, ...] = (128, 128)
     """Widths of the hidden layers of policy and critic."""
-    anywhere: float = 0.5
+    anywhere: float = 0.3
     """Share of episodes that start anywhere: object and tip all over the table, and not only where the task has them.
     Without them a policy never sees what it is worth to walk around the object, and stops where it would have to."""
     discount: float = 0.985
@@ -38,10 +38,13 @@ class TrainConfig:
     """To begin with; it adapts so that an update changes the policy by about `change`."""
     change: float = 0.01
     """Kullback-Leibler divergence that an update aims at."""
-    entropy: float = 0.003
+    entropy: float = 0.005
     """Worth of trying things."""
     first_sigma: float = 0.6
     """Standard deviation of actions to begin with, in units of the largest action."""
+    least_sigma: float = 0.3
+    """Exploration never gets smaller than this. When it does, policies settle where walking around the object is not
+    tried any more; and steps that change the policy by `change` become tiny."""
     epochs: int = 5
     """Passes over each batch."""
     batches: int = 4
