@@ -34,9 +34,26 @@ def test_each_kind_is_told_what_it_should_be(tmp_path: Path) -> None:
     assert env.policy_view(3).shape == (WORLDS, 10 * WIDTH)
 
 
+def test_some_episodes_start_anywhere_and_none_when_it_counts(tmp_path: Path) -> None:
+    """In training the given share starts outside the task's ranges, tips clear of the object; final episodes never do."""
+    env = _env(tmp_path, anywhere=0.5)
+    ranges = env.ground.arena.task.initial_conditions
+
+    def is_as_the_task_says() -> np.ndarray:
+        values = env.ground.values()
+        names = ("object/x", "object/y", "tip/x", "tip/y")
+        return np.all([(ranges[n][0] - 1e-6 <= values[n]) & (values[n] <= ranges[n][1] + 1e-6) for n in names], axis=0)
+
+    env.start([7])
+    assert 0.25 < np.mean(~is_as_the_task_says()) < 0.75
+    assert env.ground.values()["tip/distance"].min() > 0.1
+    env.start([7], is_training=False)
+    assert is_as_the_task_says().all()
+
+
 def test_history_is_what_was_seen(tmp_path: Path) -> None:
     env = _env(tmp_path)
-    env.start([1], is_staggered=False)
+    env.start([1], is_training=False)
     seen = [env._features[env.rows(3)].copy()]
     for _ in range(3):
         env.step(np.zeros((env.count, 2)))
@@ -50,7 +67,7 @@ def test_history_is_what_was_seen(tmp_path: Path) -> None:
 def test_poses_are_seen_through_a_tracker_and_tips_through_an_arm(tmp_path: Path) -> None:
     """Over many looks at things at rest, noise is white and of the size set; the tip's error stays as it is."""
     env = _env(tmp_path, pose_noise_m=0.002, pose_noise_rad=0.02)
-    env.start([2], is_staggered=False)
+    env.start([2], is_training=False)
     looks = []
     for _ in range(60):
         env._look(env.ground.values(), np.zeros(0, dtype=int))
@@ -85,7 +102,7 @@ def test_episodes_end_by_the_clock_and_only_whole_ones_count(tmp_path: Path) -> 
 def test_a_broken_world_is_recorded_reset_and_counted(tmp_path: Path) -> None:
     """Numbers that are not finite in one world: the batch stays finite, the others go on, and the record is there."""
     env = _env(tmp_path)
-    env.start([4], is_staggered=False)
+    env.start([4], is_training=False)
     env.step(np.zeros((env.count, 2)))
     env.ground.simulator._batch.bind("qvel")[5] = np.nan  # type: ignore[attr-defined]
     step = env.step(np.zeros((env.count, 2)))

@@ -28,7 +28,7 @@ class FinalScore:
 
 def final_scores(env: PushEnv, networks: Sequence[Mlp], seed: Sequence[int]) -> list[FinalScore]:
     """Run one whole episode in every world of every agent."""
-    env.start(seed, is_staggered=False)
+    env.start(seed, is_training=False)
     task = env.ground.arena.task
     ended = np.zeros(env.count, dtype=bool)
     errors, success = np.full((env.count, 2), np.inf), np.zeros(env.count, dtype=bool)

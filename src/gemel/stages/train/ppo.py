@@ -35,7 +35,11 @@ class Learner:
         self._device = device
         example = self._tensors(views)
         layers = {"hidden_dims": list(config.hidden), "activation": "elu", "obs_normalization": True}
-        noise = {"class_name": "GaussianDistribution", "init_std": config.first_sigma, "std_range": (config.least_sigma, 1.0)}
+        noise = {
+            "class_name": "GaussianDistribution",
+            "init_std": config.first_sigma,
+            "std_range": (config.least_sigma, 1.0),
+        }
         actor = MLPModel(example, _GROUPS, "actor", ACTIONS, distribution_cfg=noise, **layers)
         critic = MLPModel(example, _GROUPS, "critic", 1, **layers)
         storage = RolloutStorage("rl", len(views["policy"]), rollout, example, [ACTIONS], device)

@@ -47,7 +47,7 @@ class Step:
     is_out_of_time: Bool[np.ndarray, " n"]
     """Ended by the clock alone: what would have come has its worth."""
     is_counted: Bool[np.ndarray, " n"]
-    """Ended an episode that had its whole time."""
+    """Ended an episode that had its whole time and started as the task says."""
     is_success: Bool[np.ndarray, " n"]
     """Inside the task's tolerance now."""
     errors: Float[np.ndarray, "n 2"]
@@ -68,11 +68,15 @@ class Worlds:
     mean: np.ndarray = field(init=False)
     sigma: np.ndarray = field(init=False)
     is_whole: np.ndarray = field(init=False)
+    """Whether the episode had, or will have had, its whole time."""
+    is_free: np.ndarray = field(init=False)
+    """Whether it started anywhere, and not as the task says."""
 
     def __post_init__(self) -> None:
         n = self.count
         self.offset, self.tip, self.seen_yaw = np.zeros((n, 2)), np.zeros((n, 2)), np.zeros(n)
         self.past, self.is_whole = np.zeros((n, 2, 2)), np.ones(n, dtype=bool)
+        self.is_free = np.zeros(n, dtype=bool)
         self.mean, self.sigma = np.zeros((n, self.told_count)), np.zeros((n, self.told_count))
 
 
@@ -92,6 +96,7 @@ class PushEnv:
         self._task, self._bound_m = task, action_bound_m(task)
         self._last = round(task.time_limit_s / task.control_period_s)
         self._told_by_agent = [agent.variant.told for agent in agents]
+        self._anywhere = config.anywhere
         self._worlds = Worlds(ground.count, len(conditioned_on))
         self._histories = {
             i: FeatureHistory(self.worlds_each, agent.variant.history)
@@ -116,11 +121,13 @@ class PushEnv:
         """The worlds of one agent."""
         return slice(agent * self.worlds_each, (agent + 1) * self.worlds_each)
 
-    def start(self, seed: Sequence[int], *, is_staggered: bool = True) -> None:
-        """Begin episodes everywhere; staggered, as if worlds had been running for different whiles."""
+    def start(self, seed: Sequence[int], *, is_training: bool = True) -> None:
+        """Begin episodes everywhere: in training as if worlds had been running for different whiles, and some anywhere;
+        else all as the task says."""
         self.ground.rng = np.random.default_rng(list(seed))
+        self._anywhere = self.config.anywhere if is_training else 0.0
         self._begin(np.arange(self.count))
-        if is_staggered:
+        if is_training:
             self.ground.steps[:] = _COHORT_STEPS * self.ground.rng.integers(0, self._last // _COHORT_STEPS, self.count)
             self._worlds.is_whole[:] = self.ground.steps == 0
         self._look(self.ground.values(), np.arange(self.count))
@@ -139,7 +146,14 @@ class PushEnv:
         gain = self._task.control_period_s * rewards(self._task, values, change, success)
         errors = np.stack([values["object/position_error"], values["object/yaw_error"]], axis=1)
         gain[ground.is_diverged], errors[ground.is_diverged] = 0.0, np.inf
-        result = Step(gain.astype(np.float32), over, out_of_time, over & worlds.is_whole, success & ~failed, errors)
+        result = Step(
+            gain.astype(np.float32),
+            over,
+            out_of_time,
+            over & worlds.is_whole & ~worlds.is_free,
+            success & ~failed,
+            errors,
+        )
         self.diverged += int(ground.is_diverged.sum())
         ended = np.flatnonzero(over)
         if len(ended):
@@ -176,7 +190,8 @@ class PushEnv:
     def _begin(self, rows: Rows) -> None:
         """New episodes: physics, places, errors of the arm, and what policies are told."""
         ground, worlds = self.ground, self._worlds
-        ground.reset(rows, self._starts(len(rows)))
+        worlds.is_free[rows] = ground.rng.uniform(size=len(rows)) < self._anywhere
+        ground.reset(rows, self._starts(worlds.is_free[rows]))
         worlds.offset[rows] = self.config.tip_offset_m * ground.rng.standard_normal((len(rows), 2))
         worlds.past[rows], worlds.is_whole[rows] = 0.0, True
         assert ground.arena.arm is not None
@@ -190,18 +205,15 @@ class PushEnv:
         exact = ground.drawn(self._true_names)[rows]
         self._truth[rows] = told_parameters(exact, np.zeros_like(exact), self._true_ranges)[:, : exact.shape[1]]
 
-    def _starts(self, count: int) -> dict[str, np.ndarray]:
+    def _starts(self, is_free: Bool[np.ndarray, " n"]) -> dict[str, np.ndarray]:
         """Where object and tip start: as the task says, or somewhere about the goal with the tip anywhere beside it."""
-        rng, goal = self.ground.rng, self._task.goal
+        rng, goal, count = self.ground.rng, self._task.goal, len(is_free)
         found = {n: rng.uniform(low, high, count) for n, (low, high) in self._task.initial_conditions.items()}
-        if not {"object/x", "object/y", "tip/x", "tip/y"} <= set(found):
-            return found
-        is_free = rng.uniform(size=count) < self.config.anywhere
         away, heading = _FREE_M * np.sqrt(rng.uniform(size=count)), rng.uniform(-np.pi, np.pi, count)
         beside, side = rng.uniform(*_BESIDE_M, count), rng.uniform(-np.pi, np.pi, count)
         x, y = goal["object/x"] + away * np.cos(heading), goal["object/y"] + away * np.sin(heading)
         free = {"object/x": x, "object/y": y, "tip/x": x + beside * np.cos(side), "tip/y": y + beside * np.sin(side)}
-        return found | {name: np.where(is_free, value, found[name]) for name, value in free.items()}
+        return found | {name: np.where(is_free, value, found.get(name, value)) for name, value in free.items()}
 
     def _look(self, values: Mapping[str, np.ndarray], begun: Rows) -> None:
         """Make the observations of all worlds; `begun` are those whose episodes have just begun."""
