@@ -219,8 +219,8 @@ def run_project(
     project: Project, reporter: Reporter, *, first: str | None = None, last: str | None = None
 ) -> list[StageResult]:
     """Run what is missing, up to `last`; from `first` on, run again even what exists. Training has to be asked for."""
-    stages = (*STAGES, _train(How())) if "train" in (first, last) else STAGES
-    return run_stages(stages, project, reporter, first=first, last=last)
+    end = last or ("train" if first == "train" else STAGES[-1].name)
+    return run_stages((*STAGES, _train(How())), project, reporter, first=first, last=end)
 
 
 def _train(how: How) -> Stage:

@@ -3,9 +3,10 @@
 `gemel run` ends before it, as training takes minutes; `gemel train DIR` and `gemel run DIR --until train` go on to it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,11 +29,12 @@ from gemel.services.policy.nominal_arena import nominal_arena
 from gemel.services.policy.twin_arena import twin_arena
 from gemel.services.tasks import get_object, get_task, object_names
 from gemel.stages.train.config import TrainConfig
-from gemel.stages.train.stage import TrainInfo, train
-from gemel.stages.train.train import TrainedAgent, train_agents
 from gemel.stages.train.variants import agents_of
 from gemel.store.code_version import code_version
 from gemel.store.codec import encode
+
+if TYPE_CHECKING:  # torch is only needed to train
+    from gemel.stages.train.train import TrainedAgent
 
 OnText = Callable[[str], None]
 
@@ -53,6 +55,8 @@ def make_policy(
     run: Run, key: str, on_progress: OnProgress, *, how: How | None = None
 ) -> tuple[PolicyCard, tuple[Finding, ...]]:
     """Train all of `[train]` in the project's twin; the first policy is the stage's artifact, others lie beside it."""
+    from gemel.stages.train.stage import train
+
     how, config = how or How(), run.project.settings.train
     twin = run.get("assemble", Twin)
     arena = _arena(run, twin, key)
@@ -74,7 +78,7 @@ def make_policy(
         trained_on={"twin": run.addresses["assemble"], "capture": run.addresses["ingest"]},
         on_progress=show,
     )  # fmt: skip
-    _draw(arena, info, out)
+    _draw(arena, info.agents, out)
     for card, trained in list(zip(cards, info.agents, strict=True))[1:]:
         provenance = Provenance(
             "train", {"assemble": run.addresses["assemble"]}, {}, encode(config, {}),
@@ -86,8 +90,10 @@ def make_policy(
 
 def train_nominal(
     task: str, config: TrainConfig, how: How, on_progress: Callable[[float, str], None]
-) -> list[TrainedAgent]:
+) -> "list[TrainedAgent]":
     """Train in a task's nominal scene; nothing but files."""
+    from gemel.stages.train.train import train_agents
+
     arena = nominal_arena(task)
     out = how.out or Path("policies") / task
     trained = train_agents(
@@ -96,7 +102,7 @@ def train_nominal(
         made_by={"command": command_text(task, config, how), "twin": "nominal", "version": __version__},
         on_progress=on_progress,
     )  # fmt: skip
-    _draw(arena, TrainInfo(tuple(trained), ()), out)
+    _draw(arena, trained, out)
     return trained
 
 
@@ -136,12 +142,12 @@ def _arena(run: Run, twin: Twin, key: str) -> Arena:
     return twin_arena(replace(twin, task=task), run.store, task=task, home=home, trials=trials)
 
 
-def _draw(arena: Arena, info: TrainInfo, out: Path) -> None:
+def _draw(arena: Arena, agents: "Sequence[TrainedAgent]", out: Path) -> None:
     """The learning curves, and one episode of each agent from above."""
-    curves = {found.agent.name: (np.array(found.curve.steps), np.array(found.curve.success)) for found in info.agents}
+    curves = {found.agent.name: (np.array(found.curve.steps), np.array(found.curve.success)) for found in agents}
     pictures = {"learning_curve": learning_curve(curves)}
     if arena.object in object_names():
         goal = np.array([arena.task.goal[f"object/{name}"] for name in ("x", "y", "yaw")])
         shape = get_object(arena.object).collision
-        pictures |= {found.agent.name: push_sheet(found.final.path, goal, shape) for found in info.agents}
+        pictures |= {found.agent.name: push_sheet(found.final.path, goal, shape) for found in agents}
     write_pictures(out / "pictures", pictures)

@@ -10,6 +10,7 @@ pytest.importorskip("rsl_rl", reason="needs the extra `train`")
 
 from gemel.services.policy.features import WIDTH
 from gemel.stages.train.push_env import PushEnv
+from gemel.stages.train.train import training_folder
 from stages.train.made_training import ALL, WORLDS, small, training
 
 
@@ -99,6 +100,6 @@ def test_a_broken_world_is_recorded_reset_and_counted(tmp_path: Path) -> None:
         assert np.isfinite(env.critic_view(agent)).all()
     assert env.ground.steps[5] == 0
     assert (np.delete(env.ground.steps, 5) == 2).all()
-    (dump,) = (tmp_path / "training" / "flight").iterdir()
+    (dump,) = (training_folder(tmp_path, env.agents) / "flight").iterdir()
     assert json.loads((dump / "parameters.json").read_text())["simulation"] == 5
     assert not env.step(np.zeros((env.count, 2))).is_over.any()

@@ -55,8 +55,9 @@ def test_agents_are_trained_side_by_side_and_written(tmp_path: Path) -> None:
     exact, noisy = trained[0].network.layers, trained[1].network.layers
     np.testing.assert_array_equal(exact(told_doubt), exact(x))  # it was never told of doubt
     assert np.abs(noisy(told_doubt) - noisy(x)).max() > 0.0
-    assert (tmp_path / "training" / "curves.json").exists()
-    assert list((tmp_path / "training" / "tensorboard").iterdir())
+    folder = tmp_path / "training" / "privileged+noise_trained+randomised+randomised_history-0"
+    assert (folder / "curves.json").exists()
+    assert list((folder / "tensorboard").iterdir())
 
 
 def test_the_network_in_numpy_is_the_one_in_torch(tmp_path: Path) -> None:
@@ -111,7 +112,7 @@ def test_a_killed_training_goes_on_where_it_was(tmp_path: Path) -> None:
         [sys.executable, "-c", _SCRIPT, str(tmp_path), str(Path(__file__).parents[2])],
         env=os.environ | {"PYTHONPATH": str(source)}, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
     )  # fmt: skip
-    state, deadline = tmp_path / "training" / FILE, time.monotonic() + 120.0
+    state, deadline = tmp_path / "training" / "privileged-0" / FILE, time.monotonic() + 120.0
     while not state.exists() and run.poll() is None and time.monotonic() < deadline:
         time.sleep(0.05)
     time.sleep(0.3)

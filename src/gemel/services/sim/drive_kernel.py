@@ -21,7 +21,7 @@ def driven_commands(commands, past, drives, link, every, is_ramp):  # type: igno
     for s in range(sim_count):
         row = s if commands.shape[0] > 1 else 0
         for c in range(control_count):
-            _draw_line(line, commands, past, s, row, c, every, is_ramp)
+            _draw_line(line, commands[row, :, c], past[s, :, c], every, is_ramp)
             delay, half_play, lead = drives[0, s, c], drives[1, s, c], drives[2, s, c]
             whole = int(delay)
             part = delay - whole
@@ -41,15 +41,14 @@ def driven_commands(commands, past, drives, link, every, is_ramp):  # type: igno
 
 
 @numba.njit(cache=True, nogil=True)
-def _draw_line(line, commands, past, s, row, c, every, is_ramp):  # type: ignore[no-untyped-def]
+def _draw_line(line, commands, past, every, is_ramp):  # type: ignore[no-untyped-def]
     """Undelayed commands of one control at each step, the past ones first."""
-    depth = past.shape[1]
+    depth = len(past)
     for k in range(depth):
-        line[k] = past[s, k, c]
-    before = past[s, depth - 1, c]
+        line[k] = past[k]
+    before = past[depth - 1]
     at = depth
-    for k in range(commands.shape[1]):
-        goal = commands[row, k, c]
+    for goal in commands:
         for i in range(every):
             line[at] = before + (goal - before) * (i + 1) / every if is_ramp else goal
             at += 1

@@ -8,13 +8,13 @@ from typing import Any
 class Board:
     """Writes numbers by name; tags are `QUANTITY/AGENT`."""
 
-    def __init__(self, folder: Path, first_update: int) -> None:
+    def __init__(self, folder: Path, first_step: int) -> None:
         self._writer: Any = None
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ModuleNotFoundError:
             return
-        self._writer = SummaryWriter(str(folder), purge_step=first_update, flush_secs=10)
+        self._writer = SummaryWriter(str(folder), purge_step=first_step, flush_secs=10)
 
     def note(self, agent: str, numbers: Mapping[str, float], steps: int) -> None:
         """Numbers of one agent after so many of its control steps."""

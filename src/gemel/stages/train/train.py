@@ -105,21 +105,21 @@ def train_agents(
     start: TrainedNetwork | None = None, made_by: Mapping[str, Any] | None = None,
     on_progress: OnProgress | None = None, simulator: Simulations | None = None,
 ) -> list[TrainedAgent]:  # fmt: skip
-    """Train policies; networks go to `out/NAME.safetensors`, the state of the training to `out/training`.
+    """Train policies; networks go to `out/NAME.safetensors`, all else to `training_folder`.
 
     A training that was cut off goes on where it was. `start` is a policy that all agents begin with; `simulator` stands
     in for the one that `backend` names.
     """
     training = make_training(arena, agents, config, out=out, backend=backend, start=start, simulator=simulator)
     plan = _plan(training, arena, agents, config)
-    folder = out / "training"
+    folder = training_folder(out, agents)
     if (folder / FILE).exists():
         found = load_state(folder / FILE, training.learners, plan)
         training.update, training.seconds = found.update, training.scores.restore(found.curves)
     per_update = training.rollout * training.env.worlds_each
     updates = max(1, -(-config.steps // per_update))
     training.env.start([training.seed, training.update])
-    board = Board(folder / "tensorboard", training.update)
+    board = Board(folder / "tensorboard", training.steps)
     say = on_progress or Lines()
     while training.update < updates:
         losses = training.run_update()
@@ -163,6 +163,13 @@ def make_training(
     return Training(env, learners, Scores(names, window=max(64, worlds // 2)), rollout, seed)
 
 
+def training_folder(out: Path, agents: Sequence[Agent]) -> Path:
+    """Where the state, curves and logs of the training of these agents are."""
+    kinds, seeds = dict.fromkeys(agent.variant.name for agent in agents), [agent.seed for agent in agents]
+    last = f"-{max(seeds)}" if max(seeds) > min(seeds) else ""
+    return out / "training" / f"{'+'.join(kinds)}-{min(seeds)}{last}"
+
+
 def _environment(
     arena: Arena, agents: Sequence[Agent], config: TrainConfig, conditions: Conditions, simulator: Simulations,
     out: Path,
@@ -172,7 +179,7 @@ def _environment(
         replace(arena, delay_s=early_s),
         simulator,
         randomisation=Randomisation(delay_s=arena.delay_s + config.delay_spread_s - early_s),
-        recorder=FlightRecorder(out / "training" / "flight"),
+        recorder=FlightRecorder(training_folder(out, agents) / "flight"),
     )
     return PushEnv(ground, agents, config, conditions.names, conditions.ranges)
 
@@ -213,7 +220,7 @@ def _finished(
         agent.name: asdict(curve) | {"final_success": final.success, "final_strict": final.strict}
         for agent, curve, final in zip(agents, curves, finals, strict=True)
     }
-    (out / "training" / "curves.json").write_text(json.dumps({"agents": scores, "diverged": env.diverged}))
+    (training_folder(out, agents) / "curves.json").write_text(json.dumps({"agents": scores, "diverged": env.diverged}))
     return [
         TrainedAgent(agent, out / f"{agent.name}.safetensors", network, curve, final)
         for agent, network, curve, final in zip(agents, saved, curves, finals, strict=True)
