@@ -125,6 +125,9 @@ def _report(results: Results, parts: Sequence[str], episodes: int, seed: int) ->
             figures[f"success_{tolerance}_{variant}_{cell}"] = float(success.mean())
     for cell in (TOP.name, BOTTOM.name):
         rows += _comparisons(results, cell, figures, rng)
+        told = figures.get(f"success_strict_privileged_{cell}", 0.0)
+        if told > 0.0 and f"success_strict_fused_{cell}" in figures:
+            figures[f"fused_over_privileged_{cell}"] = figures[f"success_strict_fused_{cell}"] / told
     _estimates(results, figures)
     if "hammer" in parts:
         _hammer(results, figures, rows, rng)
