@@ -29,7 +29,7 @@ class Evaluate:
     again: bool = False
     """Open the holdout once more for a twin that it was opened for before (with other settings); this is counted."""
     policy: Path | None = None
-    """A policy that `gemel train` wrote."""
+    """A policy that `gemel train` wrote, or `mpc`: strokes that are planned in simulation, without training."""
     robot: str = "twin"
     """Where the policy runs: world:push-t (a stand-in arm; world:push-t:3 for another one), or twin (the project's)."""
     episodes: int = 10

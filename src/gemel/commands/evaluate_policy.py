@@ -15,11 +15,13 @@ from gemel.artifacts.episode import Episode
 from gemel.artifacts.task import Task
 from gemel.errors import ConfigError, choices_text
 from gemel.services.policy import InitialCondition, Robot, run_episode
-from gemel.services.policy.conditioned import ConditionedPolicy, PushController, Tip
+from gemel.services.policy.conditioned import ConditionedPolicy, Controller, PushController, Tip
 from gemel.services.policy.estimator import Estimator, Fixed, Prior
 from gemel.services.policy.outcome import measured, yaw_of
 from gemel.services.tasks import get_task
 
+MPC = "mpc"
+"""Instead of a file: plan strokes."""
 TOLERANCES = {"paper": (0.03, 20.0), "strict": (0.015, 5.0)}
 """Largest distance [m] and angle [deg] from the goal when the time is up."""
 
@@ -54,14 +56,11 @@ class Opened:
 def evaluate_policy(asked: PolicyRun) -> int:
     """Run all episodes, print, write."""
     from gemel.commands.screen import console, print_table, progress_bar
-    from gemel.services.policy.checkpoint import load_network
 
-    network = load_network(asked.policy, "policy")
     if asked.episodes < 1:
         raise ConfigError(f"{asked.episodes} episodes were asked for.", remedy="ask for at least one")
-    opened = open_robot(asked.robot, asked.folder, str(network.meta["task"]))
-    estimator = _estimator(asked, network, opened)
-    policy = ConditionedPolicy(PushController(network, opened.task, estimator), opened.tip)
+    controller, opened = _trained(asked) if str(asked.policy) != MPC else _planned(asked)
+    policy, estimator = ConditionedPolicy(controller, opened.tip), controller.estimator
     episodes, told = [], []
     with progress_bar("episodes") as on_progress:
         for number in range(asked.episodes):
@@ -80,6 +79,32 @@ def evaluate_policy(asked: PolicyRun) -> int:
     print_table(f"{policy.specification.name} on {asked.robot}", ("figure", "value"), rows)
     console().print(f"Wrote {out}")
     return 0
+
+
+def _trained(asked: PolicyRun) -> tuple[Controller, Opened]:
+    """A network from a file."""
+    from gemel.services.policy.checkpoint import load_network
+
+    network = load_network(asked.policy, "policy")
+    opened = open_robot(asked.robot, asked.folder, str(network.meta["task"]))
+    return PushController(network, opened.task, _estimator(asked, network, opened)), opened
+
+
+def _planned(asked: PolicyRun) -> tuple[Controller, Opened]:
+    """Strokes that are planned in the task's nominal scene; their physics is what the filter believes."""
+    from gemel.runtime.adapt.make import make_estimator
+    from gemel.services.policy.mpc import StrokeControl
+    from gemel.services.policy.nominal_arena import nominal_arena
+    from gemel.services.policy.push_outline import Outline
+    from gemel.services.sim.planar_push import PUSHER_RADIUS_M
+    from gemel.services.tasks import get_object
+
+    opened = open_robot(asked.robot, asked.folder, "push-t")
+    arena = nominal_arena(opened.task.name)
+    first, ends = next(iter(opened.task.parameter_ranges.items()))
+    priors = [Prior(first, *asked.prior, *ends)] if asked.prior is not None else []
+    estimator = make_estimator(asked.variant or "fused", arena.task, priors)
+    return StrokeControl(arena, Outline.of(get_object(arena.object), PUSHER_RADIUS_M), estimator), opened
 
 
 def open_robot(name: str, folder: Path, task_name: str) -> Opened:

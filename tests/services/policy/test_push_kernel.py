@@ -13,7 +13,7 @@ from gemel.services.tasks import get_object
 from services.policy.push_about import push_about
 
 OUTLINE = Outline.of(get_object("t_block"), 0.010)
-RADIUS_M = OUTLINE.friction_radius_m
+RADIUS_M = float(OUTLINE.friction_radius_m(np.array([[0.0, 0.03]]))[0])
 
 
 def _push(pose: list[float], now: list[float], after: list[float], com: tuple[float, float], mu: float) -> np.ndarray:

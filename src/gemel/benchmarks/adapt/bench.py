@@ -125,6 +125,9 @@ def _report(results: Results, parts: Sequence[str], episodes: int, seed: int) ->
             figures[f"success_{tolerance}_{variant}_{cell}"] = float(success.mean())
     for cell in (TOP.name, BOTTOM.name):
         rows += _comparisons(results, cell, figures, rng)
+        told = figures.get(f"success_strict_privileged_{cell}", 0.0)
+        if told > 0.0 and f"success_strict_fused_{cell}" in figures:
+            figures[f"fused_over_privileged_{cell}"] = figures[f"success_strict_fused_{cell}"] / told
     _estimates(results, figures)
     if "hammer" in parts:
         _hammer(results, figures, rows, rng)
@@ -198,11 +201,12 @@ def _estimates(results: Results, figures: dict[str, float]) -> None:
         )
         figures["final_com_error_cm_fused"] = float(100.0 * ends["fused"].mean())
         figures["final_com_error_cm_fused_memoryless"] = float(100.0 * ends["fused_memoryless"].mean())
-    ours = [t for (_, variant), trials in results.items() if variant == "fused" for t in trials]
-    covered = np.concatenate([(np.abs(t.mean - t.truth) <= _Z90 * t.sigma)[_was_moved(t), -1] for t in ours] or [[]])
-    if len(covered):
-        figures["coverage90_after_contact"] = float(covered.mean())
-        figures["coverage90_after_contact_n"] = float(len(covered))
+    for key, cells in (("", (TOP.name, BOTTOM.name)), ("_hammer", (HAMMER.name,))):
+        ours = [t for cell in cells for t in results.get((cell, "fused"), [])]
+        held = np.concatenate([(np.abs(t.mean - t.truth) <= _Z90 * t.sigma)[_was_moved(t), -1] for t in ours] or [[]])
+        if len(held):
+            figures[f"coverage90_after_contact{key}"] = float(held.mean())
+            figures[f"coverage90_after_contact{key}_n"] = float(len(held))
 
 
 def _was_moved(trials: Trials) -> np.ndarray:

@@ -18,7 +18,7 @@ _SLIDING_M_S = 0.03
 """Slower objects do not slide on by themselves; what looks like it is the tracker's noise [m/s]."""
 _RADIUS = "friction_radius"
 _RADIUS_SPREAD = 0.2
-"""Standard deviation of the friction radius, relative: nobody knows where an object really touches the table."""
+"""Standard deviation of the friction radius over that of even support: nobody knows where an object really touches."""
 
 
 @runtime_checkable
@@ -78,8 +78,8 @@ class QuasiStaticPush:
             f"object/{name}/com_x", f"object/{name}/com_y", f"contact/{name}-pusher/friction",
             f"contact/{name}-table/friction", _RADIUS,
         )  # fmt: skip
-        radius_m = outline.friction_radius_m
-        self.nuisances = (Prior(_RADIUS, radius_m, _RADIUS_SPREAD * radius_m, 0.4 * radius_m, 2.0 * radius_m),)
+        self.nuisances = (Prior(_RADIUS, 1.0, _RADIUS_SPREAD, 0.4, 2.0),)
+        self._radius = _radius_surface(outline)
 
     def columns(self, names: Sequence[str]) -> Int[np.ndarray, " k"]:
         """Where the model's parameters are among these names."""
@@ -102,7 +102,9 @@ class QuasiStaticPush:
         from gemel.services.policy.push_kernel import pushed_poses
 
         n, m, _ = poses.shape
-        physics = np.concatenate([theta[..., :2] + stray, theta[..., [2, 4]]], axis=-1).reshape(n * m, 4)
+        com = theta[..., :2] + stray
+        radius = theta[..., 4] * (_powers(com) @ self._radius)
+        physics = np.concatenate([com, theta[..., 2:3], radius[..., None]], axis=-1).reshape(n * m, 4)
         flat = [np.ascontiguousarray(a.reshape(n * m, -1)) for a in (poses, *tips)]
         pushed, depth = pushed_poses(*flat, physics, self._outline.rectangles, self._outline.tip_radius_m)
         after, is_touched = pushed.reshape(n, m, 3), depth.reshape(n, m) > 0.0
@@ -117,3 +119,19 @@ class QuasiStaticPush:
         position = np.where(is_touched, e.touched_m, e.still_m) + e.share * way
         heading = np.where(is_touched, e.touched_rad, e.still_rad) + e.share * turn + e.cross_rad_m * way
         return np.stack([position, heading], axis=-1)
+
+
+def _radius_surface(outline: Outline) -> Float[np.ndarray, "6"]:
+    """Coefficients of a quadratic that gives the friction radius [m] for centres of mass inside the outline."""
+    middle = (outline.rectangles[:, :2] * outline.rectangles[:, 2:].prod(axis=1, keepdims=True)).sum(axis=0)
+    middle = middle / outline.rectangles[:, 2:].prod(axis=1).sum()
+    ends = np.abs(outline.rectangles[:, :2] - middle) + outline.rectangles[:, 2:]
+    axes = [np.linspace(m - 0.6 * e, m + 0.6 * e, 9) for m, e in zip(middle, ends.max(axis=0), strict=True)]
+    com = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
+    com = com[outline.clearance_m(com) < 0.0]
+    return np.asarray(np.linalg.lstsq(_powers(com), outline.friction_radius_m(com), rcond=None)[0])
+
+
+def _powers(com: Float[np.ndarray, "*n 2"]) -> Float[np.ndarray, "*n 6"]:
+    x, y = com[..., 0], com[..., 1]
+    return np.stack([np.ones_like(x), x, y, x * x, x * y, y * y], axis=-1)

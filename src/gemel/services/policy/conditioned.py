@@ -1,10 +1,11 @@
-"""Trained push policies behind `Policy`: a network, what is believed of physics, and a robot's tip.
+"""Push policies behind `Policy`: a network or a planner, what is believed of physics, and a robot's tip.
 
-`PushController` runs many episodes at once, for benchmarks and training; `ConditionedPolicy` runs one robot. Whatever
-does not fit is refused before anything moves.
+`PushController` runs a network in many episodes at once, for benchmarks and training; `StrokeControl` plans for one.
+`ConditionedPolicy` puts either on a robot. Whatever does not fit is refused before anything moves.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -23,6 +24,34 @@ _LARGEST_M = 0.02
 Tip = Callable[[Float[np.ndarray, "1 joint"]], Float[np.ndarray, "1 2"]]
 
 
+@runtime_checkable
+class Controller(Protocol):
+    """What moves tips from where objects and tips are seen, for one episode or for many."""
+
+    @property
+    def name(self) -> str:
+        """What it is, for people."""
+        ...
+
+    @property
+    def task(self) -> Task:
+        """What it does."""
+        ...
+
+    @property
+    def estimator(self) -> Estimator | None:
+        """What tells it about physics."""
+        ...
+
+    def start(self, count: int) -> None:
+        """Begin so many episodes."""
+        ...
+
+    def act(self, object_xyyaw: Planar, tip_xy: Points) -> Points:
+        """Displacements of the tips in the world [m] for the next control period."""
+        ...
+
+
 class PushController:
     """A network and an estimator in closed loop, for many episodes at once."""
 
@@ -36,6 +65,11 @@ class PushController:
         # A policy has not learnt what an uncertainty beyond that of its training would mean.
         self._largest_sigma = largest_sigmas(network.conditioned_on, network.ranges)
         self._past, self._action = np.zeros((1, 2)), np.zeros((1, 2))
+
+    @property
+    def name(self) -> str:
+        """Variant, training seed and task."""
+        return f"{self.network.meta['variant']}-{self.network.meta['seed']} for {self.task.name}"
 
     def start(self, count: int) -> None:
         """Begin so many episodes."""
@@ -62,7 +96,7 @@ class PushController:
 class ConditionedPolicy:
     """One robot's policy; `tip` turns measured joints (1, joint) into the tip's place (1, 2) [m]."""
 
-    def __init__(self, controller: PushController, tip: Tip) -> None:
+    def __init__(self, controller: Controller, tip: Tip) -> None:
         self.controller, self._tip = controller, tip
         self.told: list[tuple[np.ndarray, np.ndarray]] = []
         """Means and standard deviations of the estimator after each step of the episode."""
@@ -70,9 +104,8 @@ class ConditionedPolicy:
     @property
     def specification(self) -> PolicySpec:
         """Needs object poses, gives displacements of the tip."""
-        task, meta = self.controller.task, self.controller.network.meta
-        names = tuple(quantity.name for quantity in task.action)
-        return PolicySpec(f"{meta['variant']}-{meta['seed']} for {task.name}", names, needs_object_poses=True)
+        names = tuple(quantity.name for quantity in self.controller.task.action)
+        return PolicySpec(self.controller.name, names, needs_object_poses=True)
 
     def reset(self) -> None:
         """Forget the last episode."""

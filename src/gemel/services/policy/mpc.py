@@ -45,8 +45,8 @@ class MpcConfig:
     """An angle counts as the way of a point so far off [m/rad]."""
     way_cost: float = 0.1
     """Cost of a metre of way to the start of a stroke [m]."""
-    done_m: float = 0.008
-    done_rad: float = 0.05
+    done_m: float = 0.011
+    done_rad: float = 0.06
     """Nearer than this nothing is pushed any more."""
     seed: int = 0
 
@@ -63,6 +63,11 @@ class StrokeControl:
         self._goal = np.array([goal["object/x"], goal["object/y"], goal["object/yaw"]])
         self.plans = 0
         self.start(1)
+
+    @property
+    def name(self) -> str:
+        """What it is, for people."""
+        return f"mpc for {self.task.name}"
 
     def start(self, count: int) -> None:
         """Begin an episode; one at a time."""

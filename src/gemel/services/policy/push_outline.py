@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from gemel.services.tasks.objects import ObjectModel
 
-_GRID = 101
+_GRID = 61
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +33,20 @@ class Outline:
             found = np.minimum(found, outside + np.minimum(np.maximum(dx, dy), 0.0))
         return found - self.tip_radius_m
 
-    @property
-    def friction_radius_m(self) -> float:
-        """Largest moment over largest force of friction, for even pressure: the mean distance from the middle [m]."""
+    def friction_radius_m(self, com: Float[np.ndarray, "row 2"]) -> Float[np.ndarray, " row"]:
+        """Largest moment over largest force of friction [m], for centres of mass in the object's frame.
+
+        Pressure is spread over the outline as a plane that balances there, and not below zero; the radius is the mean
+        distance from its centre.
+        """
         low, high = self.rectangles[:, :2] - self.rectangles[:, 2:], self.rectangles[:, :2] + self.rectangles[:, 2:]
         axes = [np.linspace(low[:, a].min(), high[:, a].max(), _GRID) for a in (0, 1)]
         points = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
-        inside = points[self.clearance_m(points) < -self.tip_radius_m]
-        return float(np.linalg.norm(inside - inside.mean(axis=0), axis=1).mean())
+        points = points[self.clearance_m(points) < -self.tip_radius_m]
+        middle = points.mean(axis=0)
+        slope = np.linalg.solve(np.cov(points.T, bias=True), (com - middle).T).T
+        pressure = np.maximum(1.0 + slope @ (points - middle).T, 0.0)
+        pressure /= pressure.sum(axis=1, keepdims=True)
+        centre = pressure @ points
+        distance = np.linalg.norm(points[None] - centre[:, None], axis=2)
+        return np.asarray((pressure * distance).sum(axis=1))
