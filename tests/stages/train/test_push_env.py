@@ -35,7 +35,7 @@ def test_each_kind_is_told_what_it_should_be(tmp_path: Path) -> None:
 
 
 def test_some_episodes_start_anywhere_and_none_when_it_counts(tmp_path: Path) -> None:
-    """In training the given share starts outside the task's ranges, tips clear of the object; final episodes never do."""
+    """In training the given share starts outside the task's ranges, tips clear of the object; final ones never."""
     env = _env(tmp_path, anywhere=0.5)
     ranges = env.ground.arena.task.initial_conditions
 
