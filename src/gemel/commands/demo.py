@@ -13,6 +13,10 @@ _SAMPLE = Path(__file__).parents[1] / "samples" / "push_t"
 """Recorded by `gemel world push-t`: one scan and 14 trials (docs/worlds.md)."""
 _OWN = ("log", "project", "report.html", "evidence.json")
 """What a demo leaves in its folder."""
+_POLICY = Path(__file__).parents[1] / "samples" / "policies" / "push-t" / "noise_trained-0.safetensors"
+"""Trained in the nominal scene; the file says by which command."""
+_ROBOT, _EPISODES = "world:push-t:3", 5
+"""The world that the capture was recorded in."""
 _HOLDOUT = 0.3
 """Four of the 14 trials: claims about unseen data need a few."""
 _QUICK = """
@@ -69,6 +73,9 @@ class Demo:
         code = Evaluate(project, out=folder, again=True).run()
         _heading(f"7. Proof that nothing of the holdout is in the twin: gemel audit {project}")
         code = max(code, Audit(project).run())
+        run = f"gemel evaluate {project} --policy {_POLICY.name} --robot {_ROBOT} --episodes {_EPISODES}"
+        _heading(f"8. A bundled policy pushes on that robot, and a filter learns what it pushes: {run}")
+        code = max(code, Evaluate(project, policy=_POLICY, robot=_ROBOT, episodes=_EPISODES).run())
         _heading(f"Done. The project is {project}, the report {folder / 'report.html'}")
         return code
 

@@ -1,5 +1,6 @@
 """Video: random access equals decoding straight through, memory is bounded, damage gives one clear error."""
 
+import os
 import tracemalloc
 from fractions import Fraction
 from pathlib import Path
@@ -38,6 +39,14 @@ def test_any_order_gives_the_same_pixels_as_decoding_straight_through(video: Pat
             for number in order:
                 assert np.array_equal(reader.frame_at(number / FPS), expected[number])
     assert [number_of(image) for image in expected] == list(range(120))
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getscheduler"), reason="only Linux tells how a process is scheduled")
+def test_encoding_leaves_the_process_scheduled_as_it_was(tmp_path: Path) -> None:
+    """As root, SVT-AV1 would leave its caller on real-time priority, and everything else on the machine waiting."""
+    before = os.sched_getscheduler(0)
+    write_coded_video(tmp_path / "short.mp4", np.arange(4) / FPS, codec="av1", fps=FPS)
+    assert os.sched_getscheduler(0) == before
 
 
 def test_times_between_frames_go_to_the_nearest(video: Path) -> None:

@@ -18,6 +18,7 @@ from jaxtyping import UInt8, UInt16
 from gemel.errors import SourceError
 from gemel.services.formats.mp4_boxes import refuse_cut_off
 from gemel.services.formats.paths import plain_file
+from gemel.services.formats.scheduling import same_scheduling
 
 ENCODER_FROM_CODEC = {"h264": "libx264", "av1": "libsvtav1"}
 _TIME_BASE = Fraction(1, 90_000)
@@ -195,11 +196,13 @@ class VideoWriter:
         frame = av.VideoFrame.from_ndarray(image, format="rgb24")
         frame.pts, frame.time_base = round(time_s / _TIME_BASE), _TIME_BASE
         frame.pict_type = PictureType.I if is_first else PictureType.NONE
-        self._mux(self._stream.encode(frame))
+        with same_scheduling():
+            self._mux(self._stream.encode(frame))
 
     def close(self) -> None:
         """Flush and finish the file."""
-        self._mux(self._stream.encode())
+        with same_scheduling():
+            self._mux(self._stream.encode())
         self._container.close()
 
     def _mux(self, packets: list[Any]) -> None:
