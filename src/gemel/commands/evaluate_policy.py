@@ -111,7 +111,7 @@ def open_robot(name: str, folder: Path, task_name: str) -> Opened:
     """`world:NAME[:SEED]`, a stand-in with a tracker, or `twin`, that of the project in the folder."""
     kind, _, rest = name.partition(":")
     if kind == "twin":
-        return _twin(folder)
+        return _twin(folder, task_name)
     if kind != "world":
         raise ConfigError(
             f"Robot {choices_text(kind, ('world', 'twin'))}", remedy="use world:push-t, world:push-t:SEED or twin"
@@ -136,10 +136,10 @@ def _world(name: str, seed: int) -> Opened:
     return Opened(robot, world.task, tip, world.initial_condition, dict(world.hidden.parameters))
 
 
-def _twin(folder: Path) -> Opened:
+def _twin(folder: Path, task_name: str) -> Opened:
     from gemel.envs import make_robot
 
-    robot = make_robot(folder)
+    robot = make_robot(folder, task=task_name)
     arm = robot.arena.arm
     if arm is None:
         raise ConfigError("The twin's robot has no tip.", remedy="use a task that moves tip_x and tip_y")
