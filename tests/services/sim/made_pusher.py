@@ -12,7 +12,7 @@ from gemel.geometry import SE3, SO3
 from gemel.services.formats.robot_model import read_robot_model
 from services.sim.made_twin import block_twin
 
-_ROBOT = """<mujoco><compiler angle="radian"/><worldbody><body name="base"><body name="slider" pos="0 0 0.08">
+ROBOT = """<mujoco><compiler angle="radian"/><worldbody><body name="base"><body name="slider" pos="0 0 0.08">
 <joint name="px" type="slide" axis="1 0 0" range="-2 2"/><inertial pos="0 0 0" mass="10" diaginertia="1 1 1"/>
 <body name="tool"><joint name="py" type="slide" axis="0 1 0" range="-2 2"/>
 <inertial pos="0 0 0" mass="10" diaginertia="1 1 1"/>
@@ -21,10 +21,10 @@ _ROBOT = """<mujoco><compiler angle="radian"/><worldbody><body name="base"><body
 <position joint="py" kp="100000" kv="4000"/></actuator></mujoco>"""
 
 
-def pusher_twin(blobs: Blobs, folder: Path, belief: Belief) -> Twin:
+def pusher_twin(blobs: Blobs, folder: Path, belief: Belief, mjcf: str = ROBOT) -> Twin:
     """A twin of both, its robot perfectly calibrated."""
     path = folder / "pusher.xml"
-    path.write_text(_ROBOT)
+    path.write_text(mjcf)
     robot = read_robot_model(path, blobs)
     made = block_twin(blobs, {}, robot=robot, pose=SE3(SO3.identity(), np.array([0.0, 0.0, 0.02])))
     zeros = np.zeros(2)
