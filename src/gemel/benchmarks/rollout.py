@@ -28,6 +28,7 @@ from gemel.services.sim.flight_recorder import FlightRecorder
 from gemel.services.sim.make import make_simulator
 from gemel.services.sim.native import SimulatorNative
 from gemel.services.sim.planar_push import FINE
+from gemel.services.sim.slots import resting_commands
 
 _ROUNDS = 9
 _CPU_WORLDS, _CPU_PERIODS = 256, 20
@@ -136,7 +137,8 @@ def _recorded(env: Any, simulator: Any, periods: int, seed: int) -> Recorded:
         env.step(actions[-1])
         commands.append(np.array(simulator.sent))
     moved = np.linalg.norm(ground.qpos[:, :2] - start[:, :2], axis=1) > _MOVED_M
-    return Recorded(seed, actions, commands, start, simulator._held(start), fields, float(np.mean(moved)))
+    held = resting_commands(simulator.model, start)
+    return Recorded(seed, actions, commands, start, held, fields, float(np.mean(moved)))
 
 
 def _timed_env(env: Any, record: Recorded) -> float:

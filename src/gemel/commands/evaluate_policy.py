@@ -17,13 +17,11 @@ from gemel.errors import ConfigError, choices_text
 from gemel.services.policy import InitialCondition, Robot, run_episode
 from gemel.services.policy.conditioned import ConditionedPolicy, Controller, PushController, Tip
 from gemel.services.policy.estimator import Estimator, Fixed, Prior
-from gemel.services.policy.outcome import measured, yaw_of
+from gemel.services.policy.outcome import TOLERANCES, measured, yaw_of
 from gemel.services.tasks import get_task
 
 MPC = "mpc"
 """Instead of a file: plan strokes."""
-TOLERANCES = {"paper": (0.03, 20.0), "strict": (0.015, 5.0)}
-"""Largest distance [m] and angle [deg] from the goal when the time is up."""
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from gemel.errors import ConfigError
 from gemel.geometry import SE3, SO3
 from gemel.services.policy import Observation, Policy
 from gemel.services.policy.checkpoint import TrainedNetwork, conditioned_meta, save_network
-from gemel.services.policy.conditioned import ConditionedPolicy, PushController, largest_sigmas
+from gemel.services.policy.conditioned import ConditionedPolicy, PushController
 from gemel.services.policy.estimator import Estimator, Fixed
-from gemel.services.policy.features import WIDTH, push_features, to_world, told_parameters
+from gemel.services.policy.features import WIDTH, push_features, to_world, told_parameters, widest_sigmas
 from gemel.services.policy.mlp import Mlp
 from gemel.services.tasks import get_task
 
@@ -71,7 +71,7 @@ def test_uncertainty_is_told_no_wider_than_in_training(tmp_path: Path) -> None:
         controller.start(1)
         actions.append(controller.act(pose, tip))
     np.testing.assert_array_equal(*actions)
-    np.testing.assert_allclose(largest_sigmas((COM, "x"), [(0.0, 0.11), (0.0, 1.1)]), [0.02, 0.2])
+    np.testing.assert_allclose(widest_sigmas((COM, "x"), [(0.0, 0.11), (0.0, 1.1)]), [0.02, 0.2])
 
 
 def test_one_robot_is_a_policy(tmp_path: Path) -> None:

@@ -17,8 +17,6 @@ VARIANTS = (PRIVILEGED, "noise_trained", "randomised", "randomised_history", *ES
 MPC = "mpc"
 """Needs no network; fewer episodes, as it plans at run time."""
 PAPER, STRICT = "paper", "strict"
-TOLERANCES = {PAPER: (0.03, 20.0), STRICT: (0.015, 5.0)}
-"""Largest distance [m] and angle [deg] from the goal when the time is up."""
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,14 @@ from typing import Protocol
 import numpy as np
 from jaxtyping import Float
 
-from gemel.benchmarks.adapt.cells import ESTIMATED, MPC, TOLERANCES, Cell
+from gemel.benchmarks.adapt.cells import ESTIMATED, MPC, Cell
 from gemel.benchmarks.adapt.files import encoders_file, policy_file
 from gemel.benchmarks.adapt.strokes import StrokeControls
 from gemel.runtime.adapt.make import make_estimator
 from gemel.services.policy.checkpoint import TrainedNetwork, load_network
 from gemel.services.policy.conditioned import PushController
 from gemel.services.policy.estimator import Estimator, Fixed, Planar, Points
-from gemel.services.policy.outcome import wrapped
+from gemel.services.policy.outcome import TOLERANCES, wrapped
 from gemel.worlds.fleet import WorldFleet
 from gemel.worlds.scenario import World, WorldConfig
 

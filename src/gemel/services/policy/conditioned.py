@@ -4,7 +4,7 @@
 `ConditionedPolicy` puts either on a robot. Whatever does not fit is refused before anything moves.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -14,13 +14,19 @@ from gemel.artifacts.task import Task
 from gemel.errors import ConfigError
 from gemel.services.policy.checkpoint import TrainedNetwork
 from gemel.services.policy.estimator import Estimator, Planar, Points
-from gemel.services.policy.features import WIDTH, action_bound_m, to_world, told_parameters
+from gemel.services.policy.features import (
+    WIDEST_COM_M,
+    WIDTH,
+    action_bound_m,
+    to_world,
+    told_parameters,
+    widest_sigmas,
+)
 from gemel.services.policy.history_window import HistoryWindow
 from gemel.services.policy.outcome import yaw_of
 from gemel.services.policy.policy import PolicySpec
 from gemel.services.policy.robot import Observation
 
-_LARGEST_M = 0.02
 Tip = Callable[[Float[np.ndarray, "1 joint"]], Float[np.ndarray, "1 2"]]
 
 
@@ -63,7 +69,9 @@ class PushController:
         names = estimator.names if estimator is not None else ()
         self._columns = [names.index(name) for name in network.conditioned_on]
         # A policy has not learnt what an uncertainty beyond that of its training would mean.
-        self._largest_sigma = largest_sigmas(network.conditioned_on, network.ranges)
+        self._largest_sigma = widest_sigmas(
+            network.conditioned_on, network.ranges, float(network.meta.get("widest_com_m", WIDEST_COM_M))
+        )
         self._past, self._action = np.zeros((1, 2)), np.zeros((1, 2))
 
     @property
@@ -127,12 +135,6 @@ class ConditionedPolicy:
         if self.controller.estimator is not None:
             self.told.append((self.controller.estimator.mean[0].copy(), self.controller.estimator.sigma[0].copy()))
         return action
-
-
-def largest_sigmas(names: Sequence[str], ranges: Sequence[tuple[float, float]]) -> Float[np.ndarray, " p"]:
-    """The widest uncertainty that policies are told in training: 2 cm of a centre of mass, 2/11 of other ranges."""
-    pairs = zip(names, ranges, strict=True)
-    return np.array([_LARGEST_M if "/com_" in name else (high - low) * 2.0 / 11.0 for name, (low, high) in pairs])
 
 
 def _check(network: TrainedNetwork, task: Task, estimator: Estimator | None) -> None:

@@ -25,6 +25,8 @@ from gemel.errors import ConfigError
 
 WIDTH = 16
 """Columns of `push_features`."""
+WIDEST_COM_M = 0.02
+"""Largest standard deviation of a centre of mass that a policy is told, unless its training said another [m]."""
 PAST = 2
 """How many of its own actions a policy sees."""
 
@@ -66,6 +68,15 @@ def told_parameters(
     return np.concatenate([(mean - 0.5 * (low + high)) / half, sigma / half], axis=1).astype(np.float32)
 
 
+def widest_sigmas(
+    names: Sequence[str], ranges: Sequence[tuple[float, float]], com_m: float = WIDEST_COM_M
+) -> Float[np.ndarray, " p"]:
+    """The widest uncertainty that policies are told in training: `com_m` of a centre of mass, and the same part of
+    other ranges as that is of the T-block's 11 cm."""
+    pairs = zip(names, ranges, strict=True)
+    return np.array([com_m if "/com_" in name else com_m / 0.11 * (high - low) for name, (low, high) in pairs])
+
+
 def to_world(action: Float[np.ndarray, "n 2"], yaw: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n 2"]:
     """Actions of the object's frame in the world's, in the same units; shortened where an axis would exceed 1.
 
@@ -105,8 +116,12 @@ def _range(ranges: Mapping[str, tuple[float, float]], name: str, task: str) -> t
             f"Task {task!r} has no range for {name!r}; it has {sorted(ranges)}.",
             remedy="condition the policy on one of those",
         )
-    low, high = ranges[name]
-    if not low < high:
+    return checked_range(name, *ranges[name])
+
+
+def checked_range(name: str, low: float, high: float) -> tuple[float, float]:
+    """The range, if it is one."""
+    if not (np.isfinite([low, high]).all() and low < high):
         raise ConfigError(
             f"The range of {name} is from {low:g} to {high:g}; a lower and a higher number were expected.",
             remedy="give the lower number first",

@@ -9,6 +9,7 @@ from gemel.artifacts.belief import Belief, Parameter, ValueSource
 from gemel.errors import ConfigError
 from gemel.geometry import SE3, SO3
 from gemel.services.policy.arena import Arena
+from gemel.services.policy.features import checked_range
 from gemel.services.sim.led_servos import feed_forward
 from gemel.services.sim.planar_push import FAST, PushDetail, planar_push
 from gemel.services.tasks import get_object, get_task
@@ -64,11 +65,7 @@ def nominal_arena(task_name: str = "push-t", detail: PushDetail = FAST) -> Arena
 def even_belief(ranges: Mapping[str, tuple[float, float]]) -> Belief:
     """Independent and even over ranges by parameter name."""
     for name, (low, high) in ranges.items():
-        if not (np.isfinite([low, high]).all() and low < high):
-            raise ConfigError(
-                f"The range of {name} is from {low:g} to {high:g}; a lower and a higher number were expected.",
-                remedy="give the lower number first",
-            )
+        checked_range(name, low, high)
     rng = np.random.default_rng(0)
     parameters = tuple(
         Parameter(n, "", low, high, "linear", ValueSource.RANDOMISED) for n, (low, high) in ranges.items()

@@ -9,6 +9,8 @@ from jaxtyping import Float
 from gemel.artifacts.task import Criterion, Task
 from gemel.geometry import SE3
 
+TOLERANCES = {"paper": (0.03, 20.0), "strict": (0.015, 5.0)}
+"""Largest distance [m] and angle [deg] from the goal of a push: those of Phys2Real (arXiv 2510.11689), and ours."""
 Series = Float[np.ndarray, " t"]
 
 

@@ -22,7 +22,7 @@ from gemel.services.sim.contacts import GRIPPER, TABLE, Part, add_contact, add_f
 from gemel.services.sim.parameters import ParameterMap
 from gemel.services.sim.robot_spec import calibrated_robot
 from gemel.services.sim.set_apart import set_apart
-from gemel.services.sim.slots import controls
+from gemel.services.sim.slots import resting_commands
 
 Draw = Mapping[str, float]
 
@@ -98,11 +98,7 @@ class CompiledTwin:
         """What position servos are told; joints that are not logged stay where the model has them."""
         positions = joint_positions.reshape(math.prod(joint_positions.shape[:-1]), joint_positions.shape[-1])
         qpos = self.qpos(positions if self.joints else None)
-        commands = np.zeros((len(positions), self.model.nu))
-        for control in controls(self.model):
-            if control.joint is not None:
-                gear = float(self.model.actuator_gear[control.actuator, 0])
-                commands[:, control.index] = gear * qpos[:, self.model.jnt_qposadr[control.joint]]
+        commands = resting_commands(self.model, qpos)
         return commands.reshape(*joint_positions.shape[:-1], self.model.nu)
 
 

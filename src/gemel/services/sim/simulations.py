@@ -17,7 +17,7 @@ from gemel.services.sim.drives import Drives, DriveSettings
 from gemel.services.sim.parameters import ParameterMap
 from gemel.services.sim.readout import broke_down, contact_sensors
 from gemel.services.sim.simulator import Rollout
-from gemel.services.sim.slots import controls as model_controls
+from gemel.services.sim.slots import resting_commands
 
 Rows = Int[np.ndarray, " row"]
 Stretch = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -91,7 +91,8 @@ class Simulations(ABC):
         self._check_state(qpos, qvel, len(chosen))
         qpos = np.broadcast_to(qpos, (len(chosen), self.model.nq))
         still = np.zeros((1, self.model.nv)) if qvel is None else qvel
-        held = self._held(qpos) if commands is None else np.broadcast_to(commands, (len(chosen), self.model.nu))
+        given = resting_commands(self.model, qpos) if commands is None else commands
+        held = np.broadcast_to(given, (len(chosen), self.model.nu))
         self._place(chosen, qpos, np.broadcast_to(still, (len(chosen), self.model.nv)), held)
         self._drives.start(np.array(held), chosen)
         self._is_diverged[chosen] = ~np.isfinite(qpos).all(axis=1)
@@ -143,15 +144,6 @@ class Simulations(ABC):
         at_once = self._commands_at_once(every)
         for start in range(0, controls.shape[1], at_once):
             yield self._drives.pass_on(controls[:, start : start + at_once], every=every, is_ramp=is_ramp)
-
-    def _held(self, qpos: np.ndarray) -> Float[np.ndarray, "row nu"]:
-        """Commands under which position servos rest at these states."""
-        held = np.zeros((len(qpos), self.model.nu))
-        for control in model_controls(self.model):
-            if control.joint is not None:
-                gear = float(self.model.actuator_gear[control.actuator, 0])
-                held[:, control.index] = gear * qpos[:, self.model.jnt_qposadr[control.joint]]
-        return held
 
     def _compiled(self, field: str) -> np.ndarray:
         """A field as the model was compiled."""

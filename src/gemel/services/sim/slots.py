@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from gemel.services.sim.restitution import damping_ratio, restitution
 
@@ -118,6 +119,16 @@ def controls(model: Any) -> tuple[Control, ...]:
         index = int(model.actuator_ctrladr[a])
         found.append(Control(label or f"actuator{a}", index, a, joint if is_servo else None, is_rotary))
     return tuple(found)
+
+
+def resting_commands(model: Any, qpos: Float[np.ndarray, "n nq"]) -> Float[np.ndarray, "n nu"]:
+    """Commands under which position servos rest at these states; other controls are zero."""
+    commands = np.zeros((len(qpos), model.nu))
+    for control in controls(model):
+        if control.joint is not None:
+            gear = float(model.actuator_gear[control.actuator, 0])
+            commands[:, control.index] = gear * qpos[:, model.jnt_qposadr[control.joint]]
+    return commands
 
 
 def _contacts(model: Any) -> Iterator[tuple[str, PlainParameter]]:

@@ -40,12 +40,7 @@ def check_training(arena: Arena, config: TrainConfig) -> Conditions:
             f"Policies cannot be told {', '.join(unknown)}: the scene's belief is about {believed}.",
             remedy="give parameters of the belief under conditioned_on",
         )
-    for name, (low, high) in task.parameter_ranges.items():
-        if not low < high:
-            raise ConfigError(
-                f"The range of {name} is from {low:g} to {high:g}; a lower and a higher number were expected.",
-                remedy="give the lower number first",
-            )
+    ranges_of(task, tuple(task.parameter_ranges))
     if belief is None:
         return Conditions(names, ())
     own = {p.name: (p.low, p.high) for p in belief.parameters}

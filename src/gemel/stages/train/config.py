@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, fields
 
 from gemel.errors import ConfigError, choices_text
+from gemel.services.policy.features import WIDEST_COM_M
 from gemel.stages.train.variants import VARIANTS
 
 
@@ -57,7 +58,7 @@ class TrainConfig:
     """Standard deviation of the constant error of the tip against the tracked object [m]: an uncalibrated arm."""
     delay_spread_s: float = 0.02
     """Commands arrive as late as in the scene, give or take this [s]; even, drawn for each episode."""
-    told_sigma: float = 0.02
+    told_sigma: float = WIDEST_COM_M
     """Largest standard deviation of a centre of mass that noise_trained is told [m]; for other parameters the same part
     of their range as this is of 11 cm."""
     save_every: int = 20

@@ -8,9 +8,8 @@ import numpy as np
 from jaxtyping import Float
 
 from gemel.services.policy.mlp import Mlp
+from gemel.services.policy.outcome import TOLERANCES
 from gemel.stages.train.push_env import PushEnv
-
-STRICT_M, STRICT_RAD = 0.015, math.radians(5.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +39,8 @@ def final_scores(env: PushEnv, networks: Sequence[Mlp], seed: Sequence[int]) -> 
         first = step.is_over & ~ended
         errors[first], success[first] = step.errors[first], step.is_success[first]
         ended |= first
-    strict = (errors[:, 0] <= STRICT_M) & (errors[:, 1] <= STRICT_RAD)
+    metres, degrees = TOLERANCES["strict"]
+    strict = (errors[:, 0] <= metres) & (errors[:, 1] <= math.radians(degrees))
     found = []
     for i in range(len(networks)):
         rows = env.rows(i)

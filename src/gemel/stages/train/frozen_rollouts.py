@@ -1,20 +1,19 @@
 """A frozen policy at work in many simulations, as its encoders will see it: measured poses, noise and all."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Float32
 
 from gemel.services.policy.arena import Arena
 from gemel.services.policy.checkpoint import TrainedNetwork
-from gemel.services.policy.conditioned import PushController, largest_sigmas
+from gemel.services.policy.conditioned import PushController
 from gemel.services.policy.estimator import Fixed
-from gemel.services.policy.features import ranges_of
+from gemel.services.policy.features import ranges_of, widest_sigmas
 from gemel.services.policy.history_window import HistoryWindow
-from gemel.services.policy.playground import Playground
-from gemel.services.policy.randomisation import Randomisation
 from gemel.services.sim.make import make_simulator
 from gemel.stages.train.config import TrainConfig
+from gemel.stages.train.ground import training_ground
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,15 +36,13 @@ def frozen_rollouts(
     its training, parameters over their whole ranges."""
     rng, task, config = np.random.default_rng(seed), arena.task, config or TrainConfig()
     names = tuple(task.parameter_ranges)
-    early_s = max(0.0, arena.delay_s - config.delay_spread_s)
-    ground = Playground(
-        replace(arena, delay_s=early_s), make_simulator(arena.model, count, backend), seed=int(rng.integers(2**31)),
-        randomisation=Randomisation(delay_s=arena.delay_s + config.delay_spread_s - early_s),
+    ground = training_ground(
+        arena, make_simulator(arena.model, count, backend), config, seed=int(rng.integers(2**31))
     )  # fmt: skip
     ground.reset(np.arange(count))
     truth = ground.drawn(names)
     low, high = np.array(ranges_of(task, names)).T
-    sigma = rng.uniform(0.0, 1.0, (count, 1)) * largest_sigmas(names, ranges_of(task, names))
+    sigma = rng.uniform(0.0, 1.0, (count, 1)) * widest_sigmas(names, ranges_of(task, names), config.told_sigma)
     told = Fixed(names, np.clip(truth + sigma * rng.standard_normal(truth.shape), low, high), sigma)
     controller, window = PushController(network, task, told), HistoryWindow(task)
     controller.start(count)

@@ -19,6 +19,7 @@ from gemel.services.policy.features import (
     push_features,
     to_world,
     told_parameters,
+    widest_sigmas,
 )
 from gemel.services.policy.playground import Playground
 from gemel.services.policy.reward import rewards
@@ -28,10 +29,6 @@ from gemel.stages.train.variants import Agent
 Rows = Int[np.ndarray, " row"]
 _COHORT_STEPS = 10
 """Episodes begin, and so end, at multiples of this: a few large resets cost less than many small ones."""
-_COM_RANGE_M = 0.11
-"""The range in whose units `told_sigma` is meant for parameters that are not lengths [m]."""
-
-
 _FREE_M = 0.25
 """Objects that start anywhere do so within this distance of the goal [m]..."""
 _BESIDE_M = (0.16, 0.30)
@@ -89,6 +86,7 @@ class PushEnv:
     ) -> None:  # fmt: skip
         self.ground, self.agents, self.config = ground, tuple(agents), config
         self.conditioned_on, self.ranges = conditioned_on, list(ranges)
+        self._widest = widest_sigmas(conditioned_on, self.ranges, config.told_sigma)
         self.worlds_each = ground.count // len(agents)
         self.diverged = 0
         """Worlds that broke down so far."""
@@ -197,7 +195,7 @@ class PushEnv:
         assert ground.arena.arm is not None
         worlds.tip[rows] = ground.arena.arm.tips(ground.arena.readings(ground.qpos[rows])) + worlds.offset[rows]
         true = self.true_values()[rows]
-        sigma = ground.rng.uniform(0.0, self._largest_sigmas(), true.shape)
+        sigma = ground.rng.uniform(0.0, self._widest, true.shape)
         error = sigma * ground.rng.standard_normal(true.shape)
         is_estimate = self._is_estimate()[rows, None]
         worlds.mean[rows] = true + np.where(is_estimate, error, 0.0)
@@ -240,11 +238,3 @@ class PushEnv:
 
     def _is_estimate(self) -> Bool[np.ndarray, " n"]:
         return np.repeat([told == "estimate" for told in self._told_by_agent], self.worlds_each)
-
-    def _largest_sigmas(self) -> Float[np.ndarray, " p"]:
-        scale = self.config.told_sigma
-        lengths = [
-            scale if "/com_" in name else scale / _COM_RANGE_M * (high - low)
-            for name, (low, high) in zip(self.conditioned_on, self.ranges, strict=True)
-        ]
-        return np.array(lengths)

@@ -7,15 +7,13 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from gemel.errors import ConfigError
 from gemel.services.policy.arena import Arena
 from gemel.services.policy.checkpoint import TrainedNetwork, conditioned_meta, save_network
-from gemel.services.policy.playground import Playground
-from gemel.services.policy.randomisation import Randomisation
 from gemel.services.sim.flight_recorder import FlightRecorder
 from gemel.services.sim.make import make_simulator
 from gemel.services.sim.simulations import Simulations
@@ -24,6 +22,7 @@ from gemel.stages.train.check import Conditions, check_start, check_training, na
 from gemel.stages.train.config import TrainConfig
 from gemel.stages.train.curves import Curve, Scores
 from gemel.stages.train.final import FinalScore, final_scores
+from gemel.stages.train.ground import training_ground
 from gemel.stages.train.ppo import Learner, device_of, joined, one_thread, seed_sampling
 from gemel.stages.train.push_env import PushEnv
 from gemel.stages.train.saved import FILE, SavedState, load_state, save_state
@@ -174,13 +173,8 @@ def _environment(
     arena: Arena, agents: Sequence[Agent], config: TrainConfig, conditions: Conditions, simulator: Simulations,
     out: Path,
 ) -> PushEnv:  # fmt: skip
-    early_s = max(0.0, arena.delay_s - config.delay_spread_s)
-    ground = Playground(
-        replace(arena, delay_s=early_s),
-        simulator,
-        randomisation=Randomisation(delay_s=arena.delay_s + config.delay_spread_s - early_s),
-        recorder=FlightRecorder(training_folder(out, agents) / "flight"),
-    )
+    recorder = FlightRecorder(training_folder(out, agents) / "flight")
+    ground = training_ground(arena, simulator, config, recorder=recorder)
     return PushEnv(ground, agents, config, conditions.names, conditions.ranges)
 
 
@@ -208,7 +202,7 @@ def _finished(
             "task": env.ground.arena.task.name, "variant": agent.variant.name, "seed": agent.seed,
             "history": agent.variant.history, "control_period_s": env.ground.arena.task.control_period_s,
             "conditioned_on": conditioned_meta(env.conditioned_on, env.ranges) if is_told else [],
-            "made_by": made_by,
+            "widest_com_m": config.told_sigma, "made_by": made_by,
         }  # fmt: skip
         doubts = range(agent.variant.width(0), agent.variant.width(len(env.conditioned_on)))[len(env.conditioned_on) :]
         unused = tuple(doubts) if agent.variant.told == "truth" else ()
