@@ -14,7 +14,7 @@ worlds are kept. Figures say how many there were.
 
 import os
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +34,8 @@ from gemel.services.tasks import get_object, get_task
 from gemel.stages.identify.config import IdentifyConfig
 from gemel.stages.identify.identify import identify_problem
 from gemel.stages.identify.segments import find_segments
-from gemel.stages.identify.tracked_problem import TRACK_PARAMETERS, TrackedProblem, track_parameters
+from gemel.stages.identify.track_frame import with_track_frame
+from gemel.stages.identify.tracked_problem import TrackedProblem
 
 Row = dict[str, object]
 DATA = Path("out/push-worlds")
@@ -44,11 +45,6 @@ EPISODES = 3
 FIRST_SEED = 145
 _LEVELS = np.array([0.025, 0.05, 0.25, 0.5, 0.75, 0.95, 0.975])
 CONFIG = IdentifyConfig(ensemble=64, draws=1000)
-_OFFSET_M, _OFFSET_RAD, _OFFSET_S = 0.03, 0.03, 0.02
-"""Range of what an uncalibrated arm (encoder offsets, base) may be off in the frame of the track, and its clock."""
-_OFFSET_DEVIATIONS = 3.75
-"""Standard deviations in these ranges: 8 mm, 8 mrad, 5 ms; zero points set by eye are half a degree off at an arm's
-length, a base some millimetres."""
 _TORSIONAL_M = 0.04
 """Range of the torsional friction that stands for how the weight is spread over the bottom."""
 
@@ -91,29 +87,21 @@ def bench_identify(
 
 def world_problem(world: PushWorld) -> TrackedProblem:
     """What is fitted to a world: its tracks, the logged path of its tip, and the nominal scene."""
-    ranges = {n: r for n, r in get_task("push-t").parameter_ranges.items() if not n.endswith("/mass")}
-    ranges[f"contact/{OBJECT}-table/torsional"] = (0.0, _TORSIONAL_M)
-    parameters = tuple(Parameter(n, _unit(n), *r, "linear", ValueSource.RANDOMISED) for n, r in ranges.items())
     segments = [s for e in world.episodes for s in find_segments(e.track, longest_s=1.0, model_error=0.03)]
     return TrackedProblem(
-        parameters=(*parameters, *track_parameters(position_m=_OFFSET_M, yaw_rad=_OFFSET_RAD, time_s=_OFFSET_S)),
+        parameters=world_prior().parameters,
         segments=tuple(segments),
         paths={e.track.episode: JointPath(e.times_s, e.tips) for e in world.episodes},
         scene=nominal_scene(get_object(OBJECT), threads=1),
     )
 
 
-def world_prior(problem: TrackedProblem) -> Belief:
+def world_prior() -> Belief:
     """Flat over the task's ranges; normal for what is known to be small, the track's frame and clock."""
-    from scipy.special import ndtri
-
-    belief = flat_belief(problem.parameters)
-    columns = [
-        high / _OFFSET_DEVIATIONS * np.clip(ndtri((column / high + 1.0) / 2.0), -_OFFSET_DEVIATIONS, _OFFSET_DEVIATIONS)
-        if parameter.name in TRACK_PARAMETERS else column
-        for parameter, column in zip(belief.parameters, belief.samples.T, strict=True) for high in [parameter.high]
-    ]  # fmt: skip
-    return replace(belief, samples=np.stack(columns, axis=1))
+    ranges = {n: r for n, r in get_task("push-t").parameter_ranges.items() if not n.endswith("/mass")}
+    ranges[f"contact/{OBJECT}-table/torsional"] = (0.0, _TORSIONAL_M)
+    parameters = tuple(Parameter(n, _unit(n), *r, "linear", ValueSource.RANDOMISED) for n, r in ranges.items())
+    return with_track_frame(flat_belief(parameters), CONFIG.frame_doubt)
 
 
 def _unit(name: str) -> str:
@@ -126,7 +114,7 @@ def _measure(job: _Job) -> Row:
     problem = world_problem(world)
     begin = time.process_time()
     rng = np.random.default_rng([job.seed, 17])
-    posterior, info = identify_problem(problem, world_prior(problem), CONFIG, rng=rng)
+    posterior, info = identify_problem(problem, world_prior(), CONFIG, rng=rng)
     row: Row = {"world": job.seed, "segments": len(problem.segments), "cpu_s": time.process_time() - begin,
                 "emulation_error": info.emulation_error}  # fmt: skip
     for key, name in (("com", COM), ("friction", FRICTION)):

@@ -45,7 +45,7 @@ def pixel_figures(
     folder.mkdir(parents=True, exist_ok=True)
     trials = 2 if quick else episodes
     worlds = [Pushes(FIRST_SEED + seed + k, trials, seconds=2.0 if quick else 0.0) for k in range(count)]
-    rows = LocalEngine().map(_measure, [_Job(one, str(folder), seed) for one in worlds], workers=workers)
+    rows = LocalEngine().map(_measure, [_Job(one, str(folder), one.seed) for one in worlds], workers=workers)
     return _figures(rows), rows
 
 
@@ -66,7 +66,7 @@ def measure_world(found: PixelWorld, rng: np.random.Generator) -> Row:
     from gemel.stages.identify.pixels import refine_by_pixels
 
     problem = world_problem(found.world)
-    prior, begin = world_prior(problem), time.process_time()
+    prior, begin = world_prior(), time.process_time()
     posterior, info = identify_problem(problem, prior, CONFIG, rng=rng)
     middle = time.process_time()
     frames = seen_frames(problem.segments, found.footage, per_segment=CONFIG.pixel_frames)

@@ -10,7 +10,7 @@ from gemel.artifacts.capture import Domain, EpisodeKind, JointSignal, UnitSource
 from gemel.artifacts.episode import Episode
 from gemel.artifacts.robot import RobotJoint, RobotModel
 from gemel.artifacts.twin import Twin
-from gemel.geometry import SE3
+from gemel.geometry import SE3, SO3
 from gemel.services.formats.robot_model import compile_stored_robot
 from gemel.services.kinematics.tree import kinematic_tree
 from gemel.services.sim.compile import compile_twin
@@ -142,10 +142,16 @@ def test_bands_hold_what_they_say() -> None:
     predicted = tracked @ (mean @ draws)
     turn = tracked.adjoint()
     covariances = noise**2 * np.einsum("tij,tkj->tik", turn, turn)
-    inside = is_inside_band(predicted, tracked, covariances, rng)
+    inside = is_inside_band(predicted, tracked, covariances, np.zeros((6, 6)), rng)
     low, high = binomial_bounds(count, BAND, confidence=0.999)
     # The 5 and 95 % quantiles of 200 draws are themselves uncertain: three per cent more.
     assert all(low - 0.03 * count <= column.sum() <= high + 0.03 * count for column in inside.T)
+    still = SE3(SO3.exp(np.zeros((count, 3))), np.zeros((count, 3)))
+    start = noise**2 * np.eye(6)  # the frame that all draws started from was off, and so they are for good
+    off = SE3.exp(0.9 * noise * np.ones((200, count, 6)))
+    unsure, sure = (is_inside_band(still @ off, still, 1e-12 * np.tile(np.eye(6), (count, 1, 1)), c, rng).mean()
+                    for c in (start, 0.0 * start))  # fmt: skip
+    assert (sure, unsure) == (0.0, 1.0)
     errors = rng.standard_normal((200, 7)) ** 2
     ends = error_band(errors)
     assert np.allclose(np.mean((errors >= ends[0]) & (errors <= ends[1]), axis=0), BAND, atol=0.011)

@@ -102,7 +102,14 @@ def test_an_arm_that_gave_way_does_not_do_so_again(store: Store, tmp_path_factor
     prior = flat_belief(tuple(Parameter(n, "", *r, "linear", ValueSource.RANDOMISED) for n, r in ranges.items()))
     soft = pusher_twin(store, tmp_path_factory.mktemp("robot"), prior, yielding)
     tracks, episodes = _recorded(soft, store, truth[COM], truth)
-    problem = twin_problem(soft, tracks, episodes, IdentifyConfig(longest_s=0.4), blobs=store, threads=1)
+    problem = twin_problem(
+        soft,
+        tracks,
+        episodes,
+        IdentifyConfig(longest_s=0.4, frame_m=0.0, frame_rad=0.0, frame_s=0.0),
+        blobs=store,
+        threads=1,
+    )
     assert problem is not None
     assert sum(segment.velocity.any() for segment in problem.segments) >= 3
     draws = np.tile(list(truth.values()), (3, 1))

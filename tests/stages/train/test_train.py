@@ -34,6 +34,13 @@ def test_it_learns_to_reach(tmp_path: Path) -> None:
     assert np.isfinite(rewards).all()
 
 
+def test_exploration_may_shrink_towards_the_end_alone() -> None:
+    """The bound stays, then falls evenly to its last value; without settling it stays for good."""
+    config = replace(small(), least_sigma=0.3, last_sigma=0.1, settling=0.4)
+    np.testing.assert_allclose([config.least_sigma_at(part) for part in (0.0, 0.6, 0.8, 1.0)], [0.3, 0.3, 0.2, 0.1])
+    assert replace(config, settling=0.0).least_sigma_at(1.0) == 0.3
+
+
 def test_agents_are_trained_side_by_side_and_written(tmp_path: Path) -> None:
     """One file for each agent, with who made it; numpy computes what torch does; curves and finals are there."""
     agents = agents_of(ALL, 1)

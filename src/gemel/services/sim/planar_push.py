@@ -31,13 +31,13 @@ class PushDetail:
     support_m: float | None
     """About the distance of the points that the object rests on [m]; None has the fewest that bear as a flat bottom."""
     torsional_m: float
-    """Torsional friction of each point [m]; 0 has none, which is faster."""
+    """Torsional friction of each point [m]; 0 has none."""
     is_ball: bool
     """Whether the pusher is a ball at half the object's height: the same in the plane, and found without iterating."""
 
 
 FINE = PushDetail(step_s=0.005, contact_s=0.01, support_m=0.075, torsional_m=0.005, is_ball=False)
-FAST = PushDetail(step_s=0.010, contact_s=0.02, support_m=None, torsional_m=0.0, is_ball=True)
+FAST = PushDetail(step_s=0.010, contact_s=0.02, support_m=None, torsional_m=0.0005, is_ball=True)
 
 
 def planar_push(model: ObjectModel, detail: PushDetail = FINE) -> Any:

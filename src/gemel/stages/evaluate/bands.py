@@ -1,7 +1,8 @@
 """What draws of a belief say together: bands of errors over time, and whether the record lies among the draws.
 
 A draw predicts where the object is; the track says where it was, give or take its covariance. So each draw gets an
-error of the track of its own before it is asked whether the middle nine tenths of them hold the record.
+error of the track of its own, and one of the frame that it started from, before it is asked whether the middle nine
+tenths of them hold the record.
 """
 
 import numpy as np
@@ -20,12 +21,17 @@ def error_band(errors: Float[np.ndarray, "draw t"]) -> tuple[Float[np.ndarray, "
 
 
 def is_inside_band(
-    predicted: SE3, tracked: SE3, covariances: Float[np.ndarray, "t 6 6"], rng: np.random.Generator
+    predicted: SE3,
+    tracked: SE3,
+    covariances: Float[np.ndarray, "t 6 6"],
+    covariance_start: Float[np.ndarray, "6 6"],
+    rng: np.random.Generator,
 ) -> Bool[np.ndarray, "t 6"]:
     """For predictions of batch (draw, t): whether each component of the record, in the object's axes, is inside."""
     apart = (tracked.inverse() @ predicted).log()
     turn = tracked.inverse().adjoint()
-    variance = np.einsum("tij,tjk,tik->ti", turn, covariances, turn)
-    noisy = apart + np.sqrt(np.maximum(variance, 0.0)) * rng.standard_normal(apart.shape)
-    low, high = np.quantile(noisy, [0.5 * (1.0 - BAND), 0.5 * (1.0 + BAND)], axis=0)
+    now, start = (np.einsum("tij,tjk,tik->ti", turn, c, turn) for c in (covariances, covariance_start[None]))
+    noise = np.sqrt(np.maximum(now, 0.0)) * rng.standard_normal(apart.shape)
+    noise += np.sqrt(np.maximum(start, 0.0)) * rng.standard_normal((len(apart), 1, 6))
+    low, high = np.quantile(apart + noise, [0.5 * (1.0 - BAND), 0.5 * (1.0 + BAND)], axis=0)
     return np.asarray((low <= 0.0) & (high >= 0.0))

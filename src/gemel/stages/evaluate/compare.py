@@ -1,7 +1,7 @@
 """One held-out episode beside its replays: every error over time, and one number of each kind."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -71,11 +71,8 @@ def compare(
 ) -> Compared:
     """Replay an episode under each physics with each drive, and hold it against the record."""
     found = Compared(episode.id)
-    tracks = [track for track in tracks if seen(track).sum() > 1]
-    poses = {
-        track.object: laid_down(track.Ts_world_object[int(np.argmax(seen(track)))], yardstick.rest.get(track.object))
-        for track in tracks
-    }
+    tracks = [_laid_down(t, yardstick.rest.get(t.object)) for t in tracks if seen(t).sum() > 1]
+    poses = {track.object: track.Ts_world_object[int(np.argmax(seen(track)))] for track in tracks}
     starts = [float(track.times_s[seen(track)][0]) for track in tracks]
     start_s = max(starts, default=float(episode.times_s[0]))
     end_s = max([float(episode.times_s[-1]), *(float(track.times_s[-1]) for track in tracks)])
@@ -87,6 +84,17 @@ def compare(
                 _object(found, yardstick.config, replay, track, (name, drive), start_s, rng)
             _robot(found, yardstick, replay, episode, (name, drive), start_s)
     return found
+
+
+def _laid_down(track: Track, T_world_rest: SE3 | None) -> Track:
+    """The record as if the object had been seen first where a replay starts with it, lying on its support.
+
+    By as much as that differs from where it was seen, all of it is moved in the object's axes: record and replay have
+    the same state to begin with, and what the tracker is off by in height and tilt is no error of physics.
+    """
+    T_world_seen = track.Ts_world_object[int(np.argmax(seen(track)))]
+    T_seen_laid = T_world_seen.inverse() @ laid_down(T_world_seen, T_world_rest)
+    return replace(track, Ts_world_object=track.Ts_world_object @ T_seen_laid)
 
 
 def _robot(
@@ -113,7 +121,7 @@ def _object(
     rng: np.random.Generator,
 ) -> None:  # fmt: skip
     """Errors of one object at the frames in which it was seen."""
-    rows = seen(track) & (track.times_s >= start_s)
+    rows, first = seen(track) & (track.times_s >= start_s), int(np.argmax(seen(track)))
     times_s, tracked = track.times_s[rows], track.Ts_world_object[rows]
     predicted = replay.poses_at(track.object, times_s)
     position_m, rotation_rad = pose_errors(predicted, tracked)
@@ -121,7 +129,7 @@ def _object(
     _note(found, how, name, ("position", "position_error", "m"), times_s, position_m)
     _note(found, how, name, ("orientation", "orientation_error", "deg"), times_s, np.degrees(rotation_rad))
     if len(position_m) > 1:
-        inside = is_inside_band(predicted[1:], tracked, track.covariances[rows], rng)
+        inside = is_inside_band(predicted[1:], tracked, track.covariances[rows], track.covariances[first], rng)
         found.values[Key("inside_band_position", "", name, *how)] = float(inside[:, :3].mean())
         found.values[Key("inside_band_orientation", "", name, *how)] = float(inside[:, 3:].mean())
     moves = first_motion(track)

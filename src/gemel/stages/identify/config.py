@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 
 from gemel.errors import ConfigError, choices_text
+from gemel.stages.identify.track_frame import FrameDoubt
 
 PUSH_WORTH = 0.3
 """Three pushes count as one independent number per component of the pose: part of what a nominal scene misses is the
@@ -52,6 +53,14 @@ class IdentifyConfig:
     """How many independent numbers each piece of motion counts as, per component of the pose. 1 where the model is as
     good as the track; far less where it is known to lack something."""
 
+    frame_m: float = 0.0015
+    """Standard deviation of what calibration leaves between the frames of track and robot, along x and y [m]. It is
+    inferred along with physics and then left out; 0 takes both frames for one, as with `frame_rad` and `frame_s`."""
+    frame_rad: float = 0.003
+    """The same about the vertical [rad]."""
+    frame_s: float = 0.004
+    """The same between the clocks of cameras and robot [s]."""
+
     is_pixel_refined: bool = False
     """Whether a last step looks at the frames themselves: simulations are drawn, compared with the images, and
     corrected where the images ask for it (docs/pixels.md)."""
@@ -62,6 +71,11 @@ class IdentifyConfig:
     derivatives: Literal["differences", "mjx"] = "differences"
     """Slopes for `gauss_newton`: finite differences of rollouts, or MuJoCo's own derivatives in MJX, for problems that
     offer them (robot parameters without contact; extra `mjx`)."""
+
+    @property
+    def frame_doubt(self) -> FrameDoubt:
+        """What calibration leaves."""
+        return FrameDoubt(self.frame_m, self.frame_rad, self.frame_s)
 
     def ensemble_size(self, parameters: int) -> int:
         """Simulations per round."""
@@ -88,6 +102,12 @@ class IdentifyConfig:
             raise ConfigError(
                 f"push_worth is {self.push_worth}, longest_s {self.longest_s} and model_error {self.model_error}; "
                 "positive numbers were expected, push_worth at most 10.",
+                remedy="leave these settings out to get the defaults",
+            )
+        if min(self.frame_m, self.frame_rad, self.frame_s) < 0.0:
+            raise ConfigError(
+                f"frame_m is {self.frame_m}, frame_rad {self.frame_rad} and frame_s {self.frame_s}; zero or positive "
+                "numbers were expected.",
                 remedy="leave these settings out to get the defaults",
             )
         if self.derivatives not in DERIVATIVES:

@@ -2,7 +2,8 @@
 
 The band that posterior draws and the inferred noise predict for the validation episodes has to hold what was tracked
 there, up to what chance allows. Where it does not, all draws are moved away from their median until it does, and the
-gap is reported as a range miss: the posterior alone would have promised too much.
+gap is reported as a range miss: the posterior alone would have promised too much. No range gets wider than the
+prior's, which nothing in the data asks for.
 """
 
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from gemel.services.stats import binomial_bounds, central_interval, weighted_qua
 from gemel.stages.identify.problem import Problem
 
 _WIDENINGS = (1.0, 1.25, 1.6, 2.0, 2.5, 3.2, 4.0)
+_SPREAD = np.array([0.05, 0.5, 0.95])
 _DRAWS = 64
 _NOISY = 400
 """Noisy predictions that a band is taken from."""
@@ -53,6 +55,7 @@ def residual_ranges(
     validation: Problem | None,
     levels: tuple[NoiseLevel, ...],
     *,
+    prior: Belief,
     level: float,
     rng: np.random.Generator,
 ) -> tuple[Belief, RangeCheck]:
@@ -62,7 +65,7 @@ def residual_ranges(
     fewest = _fewest_inside(validation, level)
     coverage = 0.0
     for widening in _WIDENINGS:
-        widened = _widened(posterior, widening)
+        widened = _widened(posterior, widening, prior)
         coverage = band_coverage(widened, validation, levels, level=level, rng=rng)
         if coverage >= fewest:
             break
@@ -101,16 +104,18 @@ def _fewest_inside(problem: Problem, level: float) -> float:
     return binomial_bounds(series, level, confidence=0.99)[0] / series
 
 
-def _widened(belief: Belief, factor: float) -> Belief:
+def _widened(belief: Belief, factor: float, prior: Belief) -> Belief:
     if factor == 1.0:
         return belief
     columns = []
-    for parameter, values in zip(belief.parameters, belief.samples.T, strict=True):
-        scaled = np.log(values) if parameter.transform == "log" else values
-        middle = weighted_quantiles(scaled, belief.weights, np.array([0.5]))[0]
-        moved = middle + factor * (scaled - middle)
-        back = np.exp(moved) if parameter.transform == "log" else moved
-        columns.append(np.clip(back, parameter.low, parameter.high))
+    for k, (parameter, values) in enumerate(zip(belief.parameters, belief.samples.T, strict=True)):
+        is_log = parameter.transform == "log"
+        scaled, before = (np.log(v) if is_log else v for v in (values, prior.samples[:, k]))
+        low, middle, high = weighted_quantiles(scaled, belief.weights, _SPREAD)
+        first, _, last = weighted_quantiles(before, prior.weights, _SPREAD)
+        most = max(1.0, (last - first) / max(high - low, 1e-300))
+        moved = middle + min(factor, most) * (scaled - middle)
+        columns.append(np.clip(np.exp(moved) if is_log else moved, parameter.low, parameter.high))
     return replace(belief, samples=np.stack(columns, axis=1))
 
 

@@ -27,7 +27,8 @@ from gemel.stages.identify.identify import IdentifyInfo, identify_problem
 from gemel.stages.identify.problem import OnProgress
 from gemel.stages.identify.ranges import RangeCheck, residual_ranges
 from gemel.stages.identify.segments import Segment, find_segments
-from gemel.stages.identify.tracked_problem import TRACK_PARAMETERS, TrackedProblem
+from gemel.stages.identify.track_frame import TRACK_PARAMETERS, with_track_frame
+from gemel.stages.identify.tracked_problem import TrackedProblem
 from gemel.stages.identify.twin_scene import twin_scene
 
 
@@ -58,25 +59,28 @@ def identify(
 
     With `is_pixel_refined`, `footage` shows the frames of calibration episodes.
     """
-    prior = twin.belief
     fitted = [t for t in tracks if t.episode not in validation]
     problem = twin_problem(twin, fitted, episodes, config, blobs=blobs, threads=threads)
     if problem is None:
-        return prior, StageInfo((_nothing_moves(),), None, None)
+        return twin.belief, StageInfo((_nothing_moves(),), None, None)
+    prior = with_track_frame(twin.belief, config.frame_doubt)
     names = tuple(dict.fromkeys(segment.episode for segment in problem.segments))
     posterior, info = identify_problem(problem, prior, config, rng=rng, episodes=names, on_progress=on_progress)
     pixels: tuple[Finding, ...] = ()
     if config.is_pixel_refined and footage is not None and info.method != "none":
-        posterior, pixels = _refined(twin, problem, posterior, config, footage, rng)
+        posterior, pixels = _refined(twin, problem, prior, posterior, config, footage, rng)
     kept = [t for t in tracks if t.episode in validation]
     judge = twin_problem(twin, kept, episodes, config, blobs=blobs, threads=threads)
-    posterior, check = residual_ranges(posterior, judge, info.levels, level=config.credible_level, rng=rng)
-    return posterior, StageInfo(_findings(info, check) + pixels, info, check)
+    posterior, check = residual_ranges(posterior, judge, info.levels, prior=prior, level=config.credible_level, rng=rng)
+    known = twin.belief.names
+    check = replace(check, ranges=tuple(r for r in check.ranges if r.name in known))
+    return posterior.only(known), StageInfo(_findings(info, check) + pixels, info, check)
 
 
 def _refined(
     twin: Twin,
     problem: TrackedProblem,
+    prior: Belief,
     posterior: Belief,
     config: IdentifyConfig,
     footage: Footage,
@@ -87,7 +91,7 @@ def _refined(
 
     frames = seen_frames(problem.segments, footage, per_segment=config.pixel_frames)
     mesh = twin.reconstruction.objects[problem.scene.object]
-    refined, found = refine_by_pixels(problem, twin.belief, posterior, frames, mesh, rng, worth=config.pixel_worth)
+    refined, found = refine_by_pixels(problem, prior, posterior, frames, mesh, rng, worth=config.pixel_worth)
     remedy = "leave out is_pixel_refined under [identify] for what tracks alone say"
     return refined, (Finding("pixels", Severity.NOTE, found.words, remedy, stream=problem.scene.object),)
 
@@ -128,7 +132,8 @@ def twin_problem(
                 remedy="correct the name, or leave it out of the prior",
             )
     paths = {key: JointPath(e.times_s, e.joint_positions) for key, e in episodes.items()}
-    parameters = tuple(replace(p, source=ValueSource(p.source)) for p in twin.belief.parameters)
+    believed = with_track_frame(twin.belief, config.frame_doubt)
+    parameters = tuple(replace(p, source=ValueSource(p.source)) for p in believed.parameters)
     return TrackedProblem(parameters, tuple(segments), paths, scene, push_worth=config.push_worth)
 
 

@@ -3,9 +3,8 @@
 Each draw of the parameters is simulated once per segment, all of them together. The robot's servos are led along the
 logged path and do not give way, so what is believed of the robot itself (`robot/` parameters) has no part in it.
 
-Four parameters belong to no simulator: `track/offset_x`, `offset_y` [m] and `offset_yaw` [rad] say how the frame of the
-track sits in the frame of the robot (what calibration leaves), and `track/time_offset` [s] is added to the time of a
-frame to get the robot's. A table looks the same from everywhere, so they act on the poses that go in and out.
+Four parameters belong to no simulator: those of the track's frame and clock (`track_frame`). A table looks the same
+from everywhere, so they act on the poses that go in and out.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,8 +24,8 @@ from gemel.services.sim.simulator import Simulator
 from gemel.stages.identify.config import PUSH_WORTH
 from gemel.stages.identify.problem import pose_residuals
 from gemel.stages.identify.segments import Segment
+from gemel.stages.identify.track_frame import TRACK_PARAMETERS
 
-TRACK_PARAMETERS = ("track/offset_x", "track/offset_y", "track/offset_yaw", "track/time_offset")
 _COMPONENTS = ("position x", "position y", "position z", "rotation x", "rotation y", "rotation z")
 _TICK_S = 0.02
 """Commands are resampled to this period [s]."""
@@ -213,18 +212,6 @@ class TrackedProblem:
 def _tick_count(segments: Sequence[Segment], tick_s: float) -> int:
     longest = max(s.times_s[-1] - s.start_s for s in segments)
     return int(np.ceil(longest / tick_s)) + 2
-
-
-def track_parameters(
-    *, position_m: float = 0.0, yaw_rad: float = 0.0, time_s: float = 0.0, source: str = "randomised"
-) -> tuple[Parameter, ...]:
-    """The parameters of the track's frame and clock whose range is not zero."""
-    from gemel.artifacts.belief import ValueSource
-
-    ranges = zip(TRACK_PARAMETERS, ("m", "m", "rad", "s"), (position_m, position_m, yaw_rad, time_s), strict=True)
-    return tuple(
-        Parameter(name, unit, -half, half, "linear", ValueSource(source)) for name, unit, half in ranges if half > 0.0
-    )
 
 
 def _offset(values: Mapping[str, np.ndarray], count: int) -> SE3:

@@ -6,7 +6,8 @@ from gemel.errors import ConfigError
 from gemel.services.sim.compile import CompileConfig, compile_twin, mean_draw
 from gemel.services.sim.led_servos import feed_forward, led_model
 from gemel.services.sim.native import SimulatorNative
-from gemel.stages.identify.tracked_problem import TRACK_PARAMETERS, Scene
+from gemel.stages.identify.track_frame import TRACK_PARAMETERS
+from gemel.stages.identify.tracked_problem import Scene
 
 
 def twin_scene(twin: Twin, name: str, blobs: Blobs, *, threads: int = 0) -> Scene:

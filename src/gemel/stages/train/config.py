@@ -44,8 +44,12 @@ class TrainConfig:
     first_sigma: float = 0.6
     """Standard deviation of actions to begin with, in units of the largest action."""
     least_sigma: float = 0.3
-    """Exploration never gets smaller than this. When it does, policies settle where walking around the object is not
-    tried any more; and steps that change the policy by `change` become tiny."""
+    """Exploration does not get smaller than this while a policy learns what to do. When it does, policies settle where
+    walking around the object is not tried any more; and steps that change the policy by `change` become tiny."""
+    last_sigma: float = 0.1
+    """Towards the end exploration may shrink to this: a millimetre cannot be learnt with a hand that shakes."""
+    settling: float = 0.4
+    """Last part of a training, over which that bound falls evenly."""
     epochs: int = 5
     """Passes over each batch."""
     batches: int = 4
@@ -63,6 +67,12 @@ class TrainConfig:
     of their range as this is of 11 cm."""
     save_every: int = 20
     """Updates between two states on disk, from which a training that was cut off goes on."""
+
+    def least_sigma_at(self, part: float) -> float:
+        """Bound of exploration when `part` of the training is done."""
+        begun = 1.0 - self.settling
+        settled = min(1.0, max(0.0, part - begun) / self.settling) if self.settling else 0.0
+        return self.least_sigma + settled * (min(self.last_sigma, self.least_sigma) - self.least_sigma)
 
     def __post_init__(self) -> None:
         for name in self.variants:

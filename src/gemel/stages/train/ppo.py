@@ -74,7 +74,12 @@ class Learner:
     @property
     def sigma(self) -> float:
         """Standard deviation of the actions now."""
-        return float(self.ppo.actor.distribution.std_param.detach().mean())
+        noise = self.ppo.actor.distribution
+        return float(noise.std_param.detach().clamp(*noise.std_range).mean())
+
+    def explore_at_least(self, sigma: float) -> None:
+        """Standard deviations of actions are no smaller than this from here on."""
+        self.ppo.actor.distribution.std_range[0] = sigma
 
     def network(self, *, unused_inputs: Sequence[int] = ()) -> Mlp:
         """The policy without its noise, for numpy.

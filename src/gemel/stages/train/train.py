@@ -121,6 +121,8 @@ def train_agents(
     board = Board(folder / "tensorboard", training.steps)
     say = on_progress or Lines()
     while training.update < updates:
+        for learner in training.learners:
+            learner.explore_at_least(config.least_sigma_at(training.update / updates))
         losses = training.run_update()
         for agent, numbers, rate in zip(agents, losses, training.scores.latest, strict=True):
             reward = training.scores.curves[agent.name].reward[-1]
