@@ -71,8 +71,8 @@ class WorldFleet:
     def reset(self, conditions: Sequence[InitialCondition], episode: int | Sequence[int]) -> None:
         """Begin this episode in every world, or each world's own one, each at its own initial condition."""
         self._time_s = 0.0
-        numbers = np.broadcast_to(episode, self.count)
-        self._rngs = [stream_rng(w.config.seed, Stream.SENSORS, int(n)) for w, n in zip(self.worlds, numbers)]
+        each = np.broadcast_to(episode, self.count).tolist()
+        self._rngs = [stream_rng(w.config.seed, Stream.SENSORS, n) for w, n in zip(self.worlds, each, strict=True)]
         self._batch.reset(stage=0)
         starts = []
         for row, (robot, given) in enumerate(zip(self.robots, conditions, strict=True)):

@@ -12,8 +12,10 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
+from gemel.benchmarks.adapt.cameras import RECORDINGS, bench_cameras
+from gemel.benchmarks.adapt.cameras import VARIANTS as WATCHED
 from gemel.benchmarks.adapt.cells import BOTTOM, HAMMER, MPC, PAPER, STRICT, TOP, VARIANTS, Cell
-from gemel.benchmarks.adapt.files import SHIPPED, encoders_file, policy_file
+from gemel.benchmarks.adapt.files import SHIPPED, network_files
 from gemel.benchmarks.adapt.one_shot import one_shot_rows
 from gemel.benchmarks.adapt.tables import Row, difference_row, is_covered, success_of, variant_row
 from gemel.benchmarks.adapt.trials import Job, Trials, run_job
@@ -24,21 +26,35 @@ from gemel.services.stats import hierarchical_ratio
 
 Results = dict[tuple[str, str], list[Trials]]
 """Trials of each training seed by cell and variant."""
+NOISE, CAMERAS = _POSES = ("noise", "cameras")
 _PARTS = ("push-t", "hammer", "one-shot", "mpc")
 _MPC_EPISODES = 20
 _HAMMER_VARIANTS = ("randomised", "fused")
 
 
 def bench_adapt(
-    *, quick: bool, seed: int, data: Path | None = None, seeds: int = 5, episodes: int = 80, workers: int = 1,
-    variants: str = "all", parts: str = "all", base: str = "noise_trained",
+    *, quick: bool, seed: int, data: Path | None = None, seeds: int = 5, episodes: int | None = None, workers: int = 1,
+    variants: str = "all", parts: str = "all", base: str = "noise_trained", poses: str = NOISE,
+    recordings: Path = RECORDINGS, worlds: int = 3,
     on_part: Callable[[dict[str, float], list[Row]], None] = lambda figures, rows: None,
 ) -> tuple[dict[str, float], list[Row]]:  # fmt: skip
-    """Figures and tables; `data` is the folder that has trained networks as TASK/VARIANT-SEED.safetensors."""
+    """Figures and tables; `data` is the folder that has trained networks as TASK/VARIANT-SEED.safetensors.
+
+    `episodes` are those of each cell and seed, by default 80. With `poses` "cameras" only `worlds` worlds are run with
+    one training seed, by default 20 episodes in each; see `cameras.py`.
+    """
     folder = SHIPPED if data is None else data
+    if poses not in _POSES:
+        raise ConfigError(f"Poses {choices_text(poses, _POSES)}", remedy="use one of them")
+    if poses == CAMERAS:
+        return bench_cameras(
+            quick=quick, seed=seed, folder=folder, recordings=recordings, worlds=worlds, episodes=episodes or 20,
+            workers=workers, variants=_chosen(variants, VARIANTS, "Variant") if variants != "all" else WATCHED,
+            base=base, on_part=on_part,
+        )  # fmt: skip
     chosen_parts = _chosen(parts, _PARTS, "Part")
     names = _chosen(variants, VARIANTS, "Variant")
-    seeds, episodes = (1, 2) if quick else (seeds, episodes)
+    seeds, episodes = (1, 2) if quick else (seeds, episodes or 80)
     jobs = _jobs(chosen_parts, names, seeds, episodes, folder, base, seed)
     _check_files(jobs)
     results: Results = {}
@@ -102,9 +118,7 @@ def _check_files(jobs: Sequence[Job]) -> None:
     """All networks are there before the first world is made."""
     for job in jobs:
         for variant in (name for name in job.variants if name != MPC):
-            policy_file(Path(job.folder), job.cell.task_name, variant, job.seed, job.base)
-            if variant in ("history_only", "fused_memoryless"):
-                encoders_file(Path(job.folder), job.cell.task_name, job.seed)
+            network_files(Path(job.folder), job.cell.task_name, variant, job.seed, job.base)
 
 
 def _batches(jobs: list[Job], workers: int) -> Iterator[list[tuple[Job, list[Trials]]]]:

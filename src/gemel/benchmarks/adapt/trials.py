@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from jaxtyping import Float
 
-from gemel.benchmarks.adapt.cells import ESTIMATED, MPC, Cell
+from gemel.benchmarks.adapt.cells import ESTIMATED, MPC, WITH_ENCODERS, Cell
 from gemel.benchmarks.adapt.files import encoders_file, policy_file
 from gemel.benchmarks.adapt.strokes import StrokeControls
 from gemel.runtime.adapt.make import make_estimator
@@ -174,6 +174,5 @@ def _estimator(job: Job, variant: str, network: TrainedNetwork, worlds: Sequence
         names = network.conditioned_on
         told = np.array([[world.hidden.parameters[name] for name in names] for world in worlds])
         return Fixed(names, told, np.zeros_like(told)) if names else None
-    needs_encoders = variant in ("history_only", "fused_memoryless")
-    encoders = encoders_file(Path(job.folder), job.cell.task_name, job.seed) if needs_encoders else None
+    encoders = encoders_file(Path(job.folder), job.cell.task_name, job.seed) if variant in WITH_ENCODERS else None
     return make_estimator(variant, job.cell.task, [job.cell.prior], encoders=encoders)
