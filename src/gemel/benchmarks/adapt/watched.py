@@ -32,6 +32,7 @@ from gemel.services.formats.robot_model import compile_stored_robot
 from gemel.services.policy.outcome import yaw_of
 from gemel.services.policy.task_frame import task_frame
 from gemel.services.tasks import get_object
+from gemel.stages.reconstruct.config import ReconstructConfig
 from gemel.worlds.scenario import World, WorldConfig
 from gemel.worlds.truth import read_truth, truth_folder
 from gemel.worlds.world_robot import WorldRobot
@@ -46,6 +47,8 @@ class Scene:
     """Recordings, each with its project beside it."""
     seed: int
     """Of the project."""
+    reconstruct: ReconstructConfig | None = None
+    """How frames become shapes; None means as usual."""
 
     @property
     def recording(self) -> Path:
@@ -102,7 +105,7 @@ class OpenedTwin:
 @contextmanager
 def opened(scene: Scene) -> Iterator[OpenedTwin]:
     """The twin that the pipeline makes from the capture before anything is identified, made or found."""
-    with ran(project_of(scene.recording, seed=scene.seed), "draft") as (run, _):
+    with ran(project_of(scene.recording, seed=scene.seed, reconstruct=scene.reconstruct), "draft") as (run, _):
         capture = run.get("ingest", Capture)
         assert capture.robot is not None
         yield OpenedTwin(
