@@ -153,7 +153,12 @@ def report(
     for label, ours, theirs in _pairs(seen, noisy):
         row, found = difference_row(asked.cell.name, label, ours, theirs, rng)
         rows.append({"poses": "difference", **row})
-        figures[f"p {label}".replace(" - ", "_vs_").replace(" ", "_")] = found[STRICT].p
+        name = label.replace(" - ", "_minus_").replace(" ", "_")
+        figures |= {
+            f"low95_{name}": found[STRICT].low,
+            f"high95_{name}": found[STRICT].high,
+            f"p_{name}": found[STRICT].p,
+        }
     if watched:
         together = [group for worlds in watched.values() for group in worlds]
         figures |= {f"cameras_{key.replace(' ', '_')}": value for key, value in _tracking(together).items()}
