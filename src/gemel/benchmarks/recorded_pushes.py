@@ -18,6 +18,7 @@ from gemel.artifacts.track import Tracks
 from gemel.benchmarks.recorded import cleared, is_recorded, ran
 from gemel.services.formats.mask_tracks import MaskReader
 from gemel.services.formats.robot_model import compile_stored_robot
+from gemel.stages.reconstruct.config import ReconstructConfig
 from gemel.stages.split.config import SplitConfig
 from gemel.worlds.truth import Truth, read_truth, truth_folder
 
@@ -85,11 +86,14 @@ def prepared(recording: Path, *, seed: int, last: str = "reconstruct") -> Iterat
         )
 
 
-def project_of(recording: Path, *, seed: int) -> "Project":
+def project_of(recording: Path, *, seed: int, reconstruct: ReconstructConfig | None = None) -> "Project":
     """The project beside a recording."""
     from gemel.project import CaptureSettings, Project, Settings
 
-    settings = Settings(CaptureSettings(str(recording.resolve())), seed=seed, split=SplitConfig(holdout=0.0))
+    settings = Settings(
+        CaptureSettings(str(recording.resolve())), seed=seed, split=SplitConfig(holdout=0.0),
+        reconstruct=reconstruct or ReconstructConfig(),
+    )  # fmt: skip
     project = Project(recording.with_name(recording.name + ".project"), settings)
     project.folder.mkdir(parents=True, exist_ok=True)
     return project

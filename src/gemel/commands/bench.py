@@ -54,6 +54,12 @@ class Bench:
     """Policy that estimators speak to: noise_trained or privileged (adapt)."""
     parts: str | None = None
     """Parts to run, such as worlds,sbc (identify) or push-t,hammer,one-shot (adapt)."""
+    poses: str | None = None
+    """Where a policy's object poses come from: noise (the truth plus white error) or cameras (adapt)."""
+    recordings: Path | None = None
+    """Folder of recorded worlds, made where they are missing (adapt with --poses cameras)."""
+    worlds: int | None = None
+    """Number of worlds (adapt with --poses cameras)."""
     workers: int | None = None
     """Captures or worlds side by side (calibrate, identify, identify-pixels, reconstruct, track)."""
 
@@ -97,7 +103,7 @@ class Bench:
 
         names = (
             "data", "fit", "test", "shapes", "withhold_every", "backend", "gaussians", "size", "seeds", "episodes",
-            "variants", "base", "parts", "workers",
+            "variants", "base", "parts", "poses", "recordings", "worlds", "workers",
         )  # fmt: skip
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         unknown = [name for name in given if name not in inspect.signature(benchmark).parameters]

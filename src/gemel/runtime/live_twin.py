@@ -29,7 +29,7 @@ from gemel.runtime.plates import Plates
 from gemel.runtime.rehearsal import Rehearsal, RehearsalConfig, middle
 from gemel.services.kinematics.joint_log import joint_log
 from gemel.services.policy.robot import Observation
-from gemel.services.render.renderer import make_renderer
+from gemel.services.render.renderer import Renderer, make_renderer
 from gemel.services.render.torch_threads import one_torch_thread
 from gemel.services.sim.joint_path import JointPath
 from gemel.services.tracking.evidence import moved
@@ -52,6 +52,8 @@ class LiveConfig:
     has_moving_cameras: bool = False
     """Whether cameras on the robot are looked through even if two stand still."""
     rehearsal: RehearsalConfig = field(default_factory=RehearsalConfig)
+    threads: int = 0
+    """Of renderer and rehearsal; 0 means all cores."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +92,7 @@ class LiveTwin:
         from gemel.services.tracking.tracked_object import TrackedObject
 
         self.config = config or LiveConfig()
-        seen, renderer = twin.reconstruction, make_renderer("cpu")
+        seen, renderer = twin.reconstruction, _renderer(self.config.threads)
         if not seen.objects:
             raise ConfigError("The twin has no object to follow.", remedy="reconstruct one first")
         self._twin, self._joints = twin, joints
@@ -104,13 +106,18 @@ class LiveTwin:
             )
             for name, mesh in seen.objects.items()
         }
-        self._rehearsal = Rehearsal(twin, blobs, self.config.rehearsal, rng)
+        self._rehearsal = Rehearsal(twin, blobs, self.config.rehearsal, rng, threads=self.config.threads)
         self._poses: dict[str, SE3] = dict(twin.initial_poses)
         self._covariances: dict[str, np.ndarray] = {}
         self._guesses = {name: Guess() for name in seen.objects}
         self._times_s: list[float] = []
         self._readings: list[np.ndarray] = []
         self._version = 0
+
+    @property
+    def camera_names(self) -> tuple[str, ...]:
+        """Cameras whose images it looks at."""
+        return tuple(camera.name for camera in self._lookout.cameras)
 
     @property
     def twin(self) -> Twin:
@@ -204,6 +211,14 @@ class LiveTwin:
 
     def _belief(self) -> Belief:
         return replace(self._rehearsal.belief, record=self._twin.belief.record)
+
+
+def _renderer(threads: int) -> Renderer:
+    if threads == 0:
+        return make_renderer("cpu")
+    from gemel.services.render.cpu import RendererCpu
+
+    return RendererCpu(threads)
 
 
 def _sd(pose: FramePose, T_world_object: SE3) -> Float[np.ndarray, "6"]:

@@ -44,10 +44,13 @@ class RehearsalConfig:
 class Rehearsal:
     """Simulations of a twin, one for each draw of its belief."""
 
-    def __init__(self, twin: Twin, blobs: Blobs, config: RehearsalConfig, rng: np.random.Generator) -> None:
+    def __init__(
+        self, twin: Twin, blobs: Blobs, config: RehearsalConfig, rng: np.random.Generator, *, threads: int = 0
+    ) -> None:
+        """`threads` 0 means all cores."""
         scene = compile_twin(twin, blobs, _simulable(twin), CompileConfig(has_force_sensors=False))
         self._scene, self._config, self._rng = scene, config, rng
-        self._simulator = SimulatorNative(led_model(scene.model), config.draws)
+        self._simulator = SimulatorNative(led_model(scene.model), config.draws, threads=threads)
         believed = [name for name in twin.belief.names if self._simulator.has_parameter(name)]
         self._map = PriorMap.of(twin.belief.only(believed))
         self._z = self._map.draw(config.draws, rng)

@@ -59,7 +59,7 @@ class WorldFleet:
         self._cells = np.array([box.centre for box, _ in cells(scenario.model)])[:, :2]
         self._lead_s = self._model.actuator_biasprm[:, 2] / self._model.actuator_biasprm[:, 1]
         self._drive = physics.drive
-        self._episode, self._time_s = -1, 0.0
+        self._time_s = 0.0
         self._rngs: list[np.random.Generator] = []
         self._xy, self._q = np.zeros((len(worlds), 2)), np.tile(scenario.machine.home, (len(worlds), 1))
 
@@ -68,10 +68,11 @@ class WorldFleet:
         """How many worlds there are."""
         return len(self.worlds)
 
-    def reset(self, conditions: Sequence[InitialCondition], episode: int) -> None:
-        """Begin this episode in every world, each at its own initial condition."""
-        self._episode, self._time_s = episode, 0.0
-        self._rngs = [stream_rng(w.config.seed, Stream.SENSORS, episode) for w in self.worlds]
+    def reset(self, conditions: Sequence[InitialCondition], episode: int | Sequence[int]) -> None:
+        """Begin this episode in every world, or each world's own one, each at its own initial condition."""
+        self._time_s = 0.0
+        each = np.broadcast_to(episode, self.count).tolist()
+        self._rngs = [stream_rng(w.config.seed, Stream.SENSORS, n) for w, n in zip(self.worlds, each, strict=True)]
         self._batch.reset(stage=0)
         starts = []
         for row, (robot, given) in enumerate(zip(self.robots, conditions, strict=True)):

@@ -1,5 +1,7 @@
 """A world behind the `Robot` protocol: the same calls that a real arm's driver answers, with or without cameras."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from jaxtyping import Float
 
@@ -31,9 +33,11 @@ class WorldRobot:
         *,
         episode: int = 0,
         is_rendering: bool = True,
+        cameras: Sequence[str] = (),
         has_tracker: bool = False,
         is_joint_controlled: bool = False,
     ) -> None:
+        """`cameras` are those that are rendered, by name; none named means all of them."""
         scenario = world.scenario
         self.world = world
         self.physics = Physics(
@@ -48,6 +52,7 @@ class WorldRobot:
         self.action_names = world.machine.joint_names if is_joint_controlled else scenario.action_names
         self._episode, self._step = episode - 1, 0
         self._is_rendering, self._has_tracker = is_rendering, has_tracker
+        self._cameras = tuple(cameras) or tuple(camera.name for camera in world.camera_guesses)
         self._rng = np.random.default_rng(0)
 
     @property
@@ -79,8 +84,8 @@ class WorldRobot:
 
             renderer, history = world_renderer(self.world.config), self.history()
             images = {
-                camera.name: renderer.frame(history, camera.name, self._step, self.physics.time_s, self._episode)
-                for camera in self.world.camera_guesses
+                name: renderer.frame(history, name, self._step, self.physics.time_s, self._episode)
+                for name in self._cameras
             }
         return Observation(
             time_s=self.physics.time_s,

@@ -12,34 +12,49 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from gemel.benchmarks.adapt.cells import BOTTOM, CELLS, ESTIMATED, HAMMER, MPC, PAPER, STRICT, TOP, VARIANTS, Cell
-from gemel.benchmarks.adapt.files import SHIPPED, encoders_file, policy_file
+from gemel.benchmarks.adapt.cameras import RECORDINGS, bench_cameras
+from gemel.benchmarks.adapt.cameras import VARIANTS as WATCHED
+from gemel.benchmarks.adapt.cells import BOTTOM, HAMMER, MPC, PAPER, STRICT, TOP, VARIANTS, Cell
+from gemel.benchmarks.adapt.files import SHIPPED, network_files
 from gemel.benchmarks.adapt.one_shot import one_shot_rows
+from gemel.benchmarks.adapt.tables import Row, difference_row, is_covered, success_of, variant_row
 from gemel.benchmarks.adapt.trials import Job, Trials, run_job
 from gemel.errors import ConfigError, choices_text
 from gemel.runtime.adapt.make import make_filter, priors_of
 from gemel.services.engine import LocalEngine
-from gemel.services.stats import hierarchical_difference, hierarchical_interval, hierarchical_ratio, wilson_interval
+from gemel.services.stats import hierarchical_ratio
 
-Row = dict[str, object]
 Results = dict[tuple[str, str], list[Trials]]
 """Trials of each training seed by cell and variant."""
-_Z90 = 1.6448536269514722
+NOISE, CAMERAS = _POSES = ("noise", "cameras")
 _PARTS = ("push-t", "hammer", "one-shot", "mpc")
 _MPC_EPISODES = 20
 _HAMMER_VARIANTS = ("randomised", "fused")
 
 
 def bench_adapt(
-    *, quick: bool, seed: int, data: Path | None = None, seeds: int = 5, episodes: int = 80, workers: int = 1,
-    variants: str = "all", parts: str = "all", base: str = "noise_trained",
+    *, quick: bool, seed: int, data: Path | None = None, seeds: int = 5, episodes: int | None = None, workers: int = 1,
+    variants: str = "all", parts: str = "all", base: str = "noise_trained", poses: str = NOISE,
+    recordings: Path = RECORDINGS, worlds: int = 3,
     on_part: Callable[[dict[str, float], list[Row]], None] = lambda figures, rows: None,
 ) -> tuple[dict[str, float], list[Row]]:  # fmt: skip
-    """Figures and tables; `data` is the folder that has trained networks as TASK/VARIANT-SEED.safetensors."""
+    """Figures and tables; `data` is the folder that has trained networks as TASK/VARIANT-SEED.safetensors.
+
+    `episodes` are those of each cell and seed, by default 80. With `poses` "cameras" only `worlds` worlds are run with
+    one training seed, by default 20 episodes in each; see `cameras.py`.
+    """
     folder = SHIPPED if data is None else data
+    if poses not in _POSES:
+        raise ConfigError(f"Poses {choices_text(poses, _POSES)}", remedy="use one of them")
+    if poses == CAMERAS:
+        return bench_cameras(
+            quick=quick, seed=seed, folder=folder, recordings=recordings, worlds=worlds, episodes=episodes or 20,
+            workers=workers, variants=_chosen(variants, VARIANTS, "Variant") if variants != "all" else WATCHED,
+            base=base, on_part=on_part,
+        )  # fmt: skip
     chosen_parts = _chosen(parts, _PARTS, "Part")
     names = _chosen(variants, VARIANTS, "Variant")
-    seeds, episodes = (1, 2) if quick else (seeds, episodes)
+    seeds, episodes = (1, 2) if quick else (seeds, episodes or 80)
     jobs = _jobs(chosen_parts, names, seeds, episodes, folder, base, seed)
     _check_files(jobs)
     results: Results = {}
@@ -103,9 +118,7 @@ def _check_files(jobs: Sequence[Job]) -> None:
     """All networks are there before the first world is made."""
     for job in jobs:
         for variant in (name for name in job.variants if name != MPC):
-            policy_file(Path(job.folder), job.cell.task_name, variant, job.seed, job.base)
-            if variant in ("history_only", "fused_memoryless"):
-                encoders_file(Path(job.folder), job.cell.task_name, job.seed)
+            network_files(Path(job.folder), job.cell.task_name, variant, job.seed, job.base)
 
 
 def _batches(jobs: list[Job], workers: int) -> Iterator[list[tuple[Job, list[Trials]]]]:
@@ -117,11 +130,11 @@ def _batches(jobs: list[Job], workers: int) -> Iterator[list[tuple[Job, list[Tri
 
 def _report(results: Results, parts: Sequence[str], episodes: int, seed: int) -> tuple[dict[str, float], list[Row]]:
     rng = np.random.default_rng(seed)
-    rows = [_row(cell, variant, trials, rng) for (cell, variant), trials in results.items()]
+    rows = [variant_row(cell, variant, trials, rng) for (cell, variant), trials in results.items()]
     figures: dict[str, float] = {}
     for (cell, variant), trials in results.items():
         for tolerance in (PAPER, STRICT):
-            success = _success(trials, tolerance)
+            success = success_of(trials, tolerance)
             figures[f"success_{tolerance}_{variant}_{cell}"] = float(success.mean())
     for cell in (TOP.name, BOTTOM.name):
         rows += _comparisons(results, cell, figures, rng)
@@ -136,35 +149,6 @@ def _report(results: Results, parts: Sequence[str], episodes: int, seed: int) ->
     return figures, rows
 
 
-def _success(trials: Sequence[Trials], tolerance: str) -> Float[np.ndarray, "seed n"]:
-    return np.stack([t.is_success(tolerance) for t in trials])
-
-
-def _row(cell: str, variant: str, trials: Sequence[Trials], rng: np.random.Generator) -> Row:
-    """One line of a table."""
-    row: Row = {"cell": cell, "variant": variant, "episodes": sum(len(t.errors) for t in trials)}
-    for tolerance in (PAPER, STRICT):
-        success = _success(trials, tolerance)
-        low, high = hierarchical_interval(success, rng) if len(success) > 1 else wilson_interval(
-            int(success.sum()), success.size
-        )  # fmt: skip
-        row[f"{tolerance} %"] = round(100.0 * float(success.mean()), 1)
-        row[f"{tolerance} 95 %"] = f"{100.0 * low:.0f}-{100.0 * high:.0f}"
-        row[f"{tolerance} by seed"] = " ".join(f"{100.0 * s:.0f}" for s in success.mean(axis=1))
-    last = np.concatenate([t.errors[:, -1] for t in trials])
-    seconds = np.concatenate([t.seconds(PAPER, CELLS[cell].task.control_period_s) for t in trials])
-    row["position cm"] = round(100.0 * float(last[:, 0].mean()), 2)
-    row["yaw deg"] = round(float(np.degrees(last[:, 1]).mean()), 2)
-    row["seconds"] = round(float(np.nanmean(seconds)), 2) if np.isfinite(seconds).any() else "never"
-    off = np.concatenate([np.abs(t.mean - t.truth) for t in trials])
-    if variant in ESTIMATED and np.isfinite(off).all():
-        covered = np.concatenate([np.abs(t.mean - t.truth) <= _Z90 * t.sigma for t in trials])
-        every = slice(9, None, 10)
-        row["com error cm each s"] = " ".join(f"{100.0 * e:.2f}" for e in off.mean(axis=0)[every])
-        row["covered 90 each s"] = " ".join(f"{c:.2f}" for c in covered.mean(axis=0)[every])
-    return row
-
-
 def _comparisons(results: Results, cell: str, figures: dict[str, float], rng: np.random.Generator) -> list[Row]:
     """`fused` against every other variant in the same worlds."""
     ours = results.get((cell, "fused"))
@@ -174,16 +158,10 @@ def _comparisons(results: Results, cell: str, figures: dict[str, float], rng: np
     for (other_cell, variant), trials in results.items():
         if other_cell != cell or variant in ("fused", MPC) or len(trials) != len(ours):
             continue
-        row: Row = {"cell": cell, "variant": f"fused - {variant}", "episodes": sum(len(t.errors) for t in trials)}
-        for tolerance in (PAPER, STRICT):
-            found = hierarchical_difference(_success(ours, tolerance), _success(trials, tolerance), rng)
-            row[f"{tolerance} %"] = round(100.0 * found.estimate, 1)
-            row[f"{tolerance} 95 %"] = f"{100.0 * found.low:.1f} to {100.0 * found.high:.1f}"
-            row[f"{tolerance} p"] = round(found.p, 4)
-            if tolerance == STRICT and cell == TOP.name:
-                figures[f"p_fused_vs_{variant}_top"] = found.p
-            if tolerance == STRICT:
-                figures[f"low95_fused_minus_{variant}_{cell}"] = found.low
+        row, found = difference_row(cell, f"fused - {variant}", ours, trials, rng)
+        if cell == TOP.name:
+            figures[f"p_fused_vs_{variant}_top"] = found[STRICT].p
+        figures[f"low95_fused_minus_{variant}_{cell}"] = found[STRICT].low
         rows.append(row)
     return rows
 
@@ -203,7 +181,7 @@ def _estimates(results: Results, figures: dict[str, float]) -> None:
         figures["final_com_error_cm_fused_memoryless"] = float(100.0 * ends["fused_memoryless"].mean())
     for key, cells in (("", (TOP.name, BOTTOM.name)), ("_hammer", (HAMMER.name,))):
         ours = [t for cell in cells for t in results.get((cell, "fused"), [])]
-        held = np.concatenate([(np.abs(t.mean - t.truth) <= _Z90 * t.sigma)[_was_moved(t), -1] for t in ours] or [[]])
+        held = np.concatenate([is_covered(t)[_was_moved(t), -1] for t in ours] or [[]])
         if len(held):
             figures[f"coverage90_after_contact{key}"] = float(held.mean())
             figures[f"coverage90_after_contact{key}_n"] = float(len(held))

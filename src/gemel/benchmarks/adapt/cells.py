@@ -12,6 +12,7 @@ from gemel.services.policy.estimator import Prior
 from gemel.services.tasks import get_task
 
 PRIVILEGED, ESTIMATED = "privileged", ("prior_only", "history_only", "fused_memoryless", "fused")
+WITH_ENCODERS = ("history_only", "fused_memoryless")
 VARIANTS = (PRIVILEGED, "noise_trained", "randomised", "randomised_history", *ESTIMATED)
 """`privileged` and `noise_trained` are told the truth; `ESTIMATED` run the base policy on what an estimator says."""
 MPC = "mpc"

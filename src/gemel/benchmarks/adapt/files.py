@@ -3,10 +3,16 @@
 from pathlib import Path
 
 import gemel
-from gemel.benchmarks.adapt.cells import ESTIMATED
+from gemel.benchmarks.adapt.cells import ESTIMATED, WITH_ENCODERS
 from gemel.errors import ConfigError
 
 SHIPPED = Path(gemel.__file__).parent / "samples" / "policies"
+
+
+def network_files(folder: Path, task: str, variant: str, seed: int, base: str = "noise_trained") -> list[Path]:
+    """All networks of a variant."""
+    acts = policy_file(folder, task, variant, seed, base)
+    return [acts, encoders_file(folder, task, seed)] if variant in WITH_ENCODERS else [acts]
 
 
 def policy_file(folder: Path, task: str, variant: str, seed: int, base: str = "noise_trained") -> Path:

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from jaxtyping import Float
 
-from gemel.benchmarks.adapt.cells import ESTIMATED, MPC, Cell
+from gemel.benchmarks.adapt.cells import ESTIMATED, MPC, WITH_ENCODERS, Cell
 from gemel.benchmarks.adapt.files import encoders_file, policy_file
 from gemel.benchmarks.adapt.strokes import StrokeControls
 from gemel.runtime.adapt.make import make_estimator
@@ -107,26 +107,39 @@ def run_job(job: Job) -> list[Trials]:
 def _run(job: Job, variant: str, fleet: WorldFleet) -> Trials:
     if variant == MPC:
         return run_fleet(fleet, StrokeControls(job.cell), job.cell, variant, seed=job.seed)
+    return run_fleet(fleet, make_controller(job, variant, fleet.worlds), job.cell, variant, seed=job.seed)
+
+
+def make_controller(job: Job, variant: str, worlds: Sequence[World]) -> PushController:
+    """The network that acts in a variant, and what tells it about physics."""
     path = policy_file(Path(job.folder), job.cell.task_name, variant, job.seed, job.base)
     network = load_network(path, "policy")
-    controller = PushController(network, job.cell.task, _estimator(job, variant, network, fleet.worlds))
-    return run_fleet(fleet, controller, job.cell, variant, seed=job.seed)
+    return PushController(network, job.cell.task, _estimator(job, variant, network, worlds))
 
 
-def run_fleet(fleet: WorldFleet, controller: Controller, cell: Cell, variant: str, *, seed: int) -> Trials:
-    """One episode in every world."""
+def run_fleet(
+    fleet: WorldFleet, controller: Controller, cell: Cell, variant: str, *, seed: int, numbers: Sequence[int] = ()
+) -> Trials:
+    """One episode in every world: that of its number, or the first."""
     rng = np.random.default_rng([seed, 77])
-    fleet.reset([world.initial_condition(0) for world in fleet.worlds], 0)
+    numbers = numbers or [0] * fleet.count
+    fleet.reset([world.initial_condition(n) for world, n in zip(fleet.worlds, numbers, strict=True)], numbers)
     controller.start(fleet.count)
     noise = np.array([POSE_SIGMA_M, POSE_SIGMA_M, POSE_SIGMA_RAD])
     poses, believed = [fleet.object_poses()], []
     for _ in range(round(cell.task.time_limit_s / cell.task.control_period_s)):
         seen = poses[-1] + noise * rng.standard_normal(poses[-1].shape)
         action = controller.act(seen, fleet.tips(fleet.readings()))
-        believed.append(_believed(controller.estimator, cell.parameter, fleet.count))
+        believed.append(believed_now(controller.estimator, cell.parameter, fleet.count))
         fleet.act(action)
         poses.append(fleet.object_poses())
-    path, means = np.stack(poses, axis=1), np.stack(believed, axis=-1)
+    return trials_of(variant, cell, np.stack(poses, axis=1), np.stack(believed, axis=-1))
+
+
+def trials_of(
+    variant: str, cell: Cell, path: Float[np.ndarray, "n step 3"], believed: Float[np.ndarray, "2 n t"]
+) -> Trials:
+    """From true places and headings at all steps and after the last, and mean and sigma of what was believed."""
     steps = np.linalg.norm(np.diff(path[..., :2], axis=1), axis=-1)
     is_off = np.linalg.norm(path[:, 1:, :2] - path[:, :1, :2], axis=-1) > _TOUCHED_M
     is_moving = steps > 0.2 * _TOUCHED_M
@@ -136,8 +149,8 @@ def run_fleet(fleet: WorldFleet, controller: Controller, cell: Cell, variant: st
         touched=np.where(is_off.any(axis=1), np.argmax(is_off, axis=1), np.inf),
         moved_last=np.where(is_moving.any(axis=1), steps.shape[1] - 1 - np.argmax(is_moving[:, ::-1], axis=1), 0.0),
         truth=cell.truth,
-        mean=means[0],
-        sigma=means[1],
+        mean=believed[0],
+        sigma=believed[1],
     )
 
 
@@ -147,7 +160,8 @@ def _errors(path: Float[np.ndarray, "n t 3"], cell: Cell) -> Float[np.ndarray, "
     return np.stack([off, np.abs(wrapped(path[..., 2] - goal["object/yaw"]))], axis=-1)
 
 
-def _believed(estimator: Estimator | None, name: str, count: int) -> Float[np.ndarray, "2 n"]:
+def believed_now(estimator: Estimator | None, name: str, count: int) -> Float[np.ndarray, "2 n"]:
+    """Mean and sigma of a parameter in so many episodes; NaN where nobody estimates it."""
     if estimator is None or name not in estimator.names:
         return np.full((2, count), np.nan)
     column = estimator.names.index(name)
@@ -160,6 +174,5 @@ def _estimator(job: Job, variant: str, network: TrainedNetwork, worlds: Sequence
         names = network.conditioned_on
         told = np.array([[world.hidden.parameters[name] for name in names] for world in worlds])
         return Fixed(names, told, np.zeros_like(told)) if names else None
-    needs_encoders = variant in ("history_only", "fused_memoryless")
-    encoders = encoders_file(Path(job.folder), job.cell.task_name, job.seed) if needs_encoders else None
+    encoders = encoders_file(Path(job.folder), job.cell.task_name, job.seed) if variant in WITH_ENCODERS else None
     return make_estimator(variant, job.cell.task, [job.cell.prior], encoders=encoders)
