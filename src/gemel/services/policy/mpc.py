@@ -18,7 +18,7 @@ from gemel.services.policy.features import action_bound_m
 from gemel.services.policy.outcome import wrapped
 from gemel.services.policy.push_belief import PushBelief, push_belief
 from gemel.services.policy.push_outline import Outline
-from gemel.services.policy.stroke_library import LENGTHS, STEP_M, Ring, Strokes
+from gemel.services.policy.stroke_library import LENGTHS_M, Ring, Strokes
 
 Point = Float[np.ndarray, "2"]
 Pose = Float[np.ndarray, "3"]
@@ -27,6 +27,8 @@ Table = Float[np.ndarray, "n 13"]
 and its place on the way round."""
 _REACH = (0.17, -0.37, 0.73, 0.37)
 """Lowest and highest x and y of a stroke [m]."""
+_SAME = np.array([0.001, 0.001, 0.02, 0.02, 0.001])
+"""Changes of `PushBelief.physics` that are not worth imagining strokes again."""
 _SAFE_M = 0.004
 """Clearance of a straight way [m]."""
 
@@ -47,8 +49,11 @@ class MpcConfig:
     push_speed: float = 0.6
     """Part of the largest step at which a stroke is made."""
     error_m: float = 0.003
-    error_share: float = 0.08
-    """Usual error of a stroke: this, and a part of its length [m]."""
+    """Least error of a stroke [m]."""
+    aside_m: float = 0.004
+    """How far aside of its aim a stroke may be [m]: half of what that changes is added to its error."""
+    change_m: float = 0.005
+    """How much better another stroke must be than to go on from here [m]."""
     pause_s: float = 0.2
     """Time lost at the start of each stroke [s]."""
     seed: int = 0
@@ -81,6 +86,7 @@ class StrokeControl:
         self._walk: tuple[Point, Point] | None = None
         """Start and direction of the stroke that the tip is on the way to, in the object's frame."""
         self._heading = 0.0
+        self._imagined: tuple[np.ndarray, Table] | None = None
         self._past, self._steps, self.plans = np.zeros((1, 2)), 0, 0
         self.estimator.start(1)
 
@@ -133,7 +139,7 @@ class StrokeControl:
         """The first step of the best plan, in the object's frame."""
         near = self._heading + np.radians([-40, -28, -18, -10, -5, 0, 5, 10, 18, 28, 40])
         fan = Strokes.fan(place, np.concatenate([near, np.arange(-np.pi, np.pi, np.pi / 8)]))
-        library = self._table(self._strokes, belief)
+        library = self._library(belief)
         own = self._table(fan, belief)
         own[:, 8] -= self._config.pause_s
         table = np.concatenate([own, library])
@@ -152,24 +158,42 @@ class StrokeControl:
         most = min(self._config.push_speed * self._bound_m, 0.5 * length + 0.003)
         return np.asarray(ahead * min(1.0, most / length))
 
+    def _library(self, belief: PushBelief) -> Table:
+        """All strokes beside the object; imagined again when the belief has changed."""
+        if self._imagined is None or np.any(np.abs(belief.physics - self._imagined[0]) > _SAME):
+            self._imagined = belief.physics, self._table(self._strokes, belief)
+        return self._imagined[1]
+
     def _table(self, strokes: Strokes, belief: PushBelief) -> Table:
         """All lengths of all strokes."""
-        config, n = self._config, len(strokes.starts)
-        motions = strokes.motions(self._outline, np.tile(belief.physics, (n, 1)))
-        length = STEP_M * np.array(LENGTHS)
+        config = self._config
+        motions = strokes.motions(self._outline, belief.physics)
+        length = np.array(LENGTHS_M)
         ends = strokes.starts[:, None] + length[None, :, None] * strokes.ways[:, None]
         starts = np.broadcast_to(strokes.starts[:, None], ends.shape)
         c, s = np.cos(motions[..., 2]), np.sin(motions[..., 2])
         off = ends - motions[..., :2]
         left = np.stack([c * off[..., 0] + s * off[..., 1], c * off[..., 1] - s * off[..., 0]], axis=-1)
         seconds = config.pause_s + length / (config.push_speed * self._bound_m) * self.task.control_period_s
-        error = config.error_m + config.error_share * length
+        error = config.error_m + 0.5 * self._fragility(strokes, motions, belief)
         columns = [
             motions, starts, ends, np.broadcast_to(self._ring.at(strokes.starts)[:, None, None], (*ends.shape[:2], 1)),
-            np.broadcast_to(np.stack([seconds, error], axis=-1), (*ends.shape[:2], 2)), left,
+            np.stack([np.broadcast_to(seconds, error.shape), error], axis=-1), left,
             self._ring.at(left.reshape(-1, 2)).reshape(*ends.shape[:2], 1),
         ]  # fmt: skip
         return np.concatenate(columns, axis=-1).reshape(-1, 13)
+
+    def _fragility(
+        self, strokes: Strokes, motions: Float[np.ndarray, "n length 3"], belief: PushBelief
+    ) -> Float[np.ndarray, "n length"]:
+        """How far off objects end if strokes are a little aside [m]: at a corner a stroke turns either way."""
+        off = np.zeros(motions.shape[:2])
+        for side in (-1.0, 1.0):
+            aside = side * self._config.aside_m * strokes.ways[:, ::-1] * [-1.0, 1.0]
+            change = Strokes(strokes.starts + aside, strokes.ways).motions(self._outline, belief.physics) - motions
+            far = np.hypot(change[..., 0], change[..., 1]) + self._config.arm_m * np.abs(change[..., 2])
+            off = np.maximum(off, far)
+        return off
 
     def _search(self, pose: Pose, place: Point, table: Table, library: Table) -> int | None:
         """The row of the table that the best plan begins with; None where nothing is better than to leave it."""
@@ -183,13 +207,14 @@ class StrokeControl:
 
         leave = np.array([[*place, self._ring.at(place[None])[0]]])
         costs = plan_costs(pose[None], leave, np.zeros(1), table[:, :10], goal, reach, weights)[0]
-        value = costs.copy()
+        change = np.where(np.arange(len(table)) < len(table) - len(library), 0.0, config.change_m)
+        value = costs + change
         chosen = self._beam(costs)
         roots, poses, leaves = chosen, composed(pose[None], table[chosen, :3]), table[chosen, 10:]
         spent = self._seconds(pose[None], leave, table[chosen], weights)
         for _ in range(config.depth - 1):
             then = plan_costs(poses, leaves, spent, library[:, :10], goal, reach, weights)
-            np.minimum.at(value, roots, then.min(axis=1))
+            np.minimum.at(value, roots, then.min(axis=1) + change[roots])
             flat = self._beam(then.reshape(-1))
             before, after = np.divmod(flat, len(library))
             spent = spent[before] + self._seconds(poses[before], leaves[before], library[after], weights)

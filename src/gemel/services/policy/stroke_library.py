@@ -12,14 +12,14 @@ from jaxtyping import Float
 from gemel.services.policy.push_outline import Outline
 
 Places = Float[np.ndarray, "n 2"]
-STEP_M = 0.005
-"""Strokes are imagined in steps of this length [m]."""
-LENGTHS = (1, 2, 3, 4, 6, 8, 11, 14, 18, 22, 26)
-"""Lengths that are looked at, in steps."""
+LENGTHS_M = (0.005, 0.01, 0.015, 0.02, 0.03, 0.04, 0.055, 0.07, 0.09, 0.11, 0.13)
+"""Lengths of strokes that are looked at [m]."""
 _GAP_M = 0.006
 """From the tip's surface to the object's before a stroke [m]."""
 _CLEAR_M = 0.012
 """The same on the way round [m]."""
+_ASIDE_M = 0.006
+"""A stroke starts at least so far from a corner: there it might turn the object either way [m]."""
 _TILT_RAD = 0.8
 _RING = 72
 
@@ -73,35 +73,43 @@ class Strokes:
 
     @staticmethod
     def around(outline: Outline, count: int, rng: np.random.Generator) -> "Strokes":
-        """Random ones that start beside the outline and do not go far from square to it."""
+        """Random ones that start beside a face, not at a corner, and do not go far from square to it."""
         boxes = outline.rectangles
         low, high = (boxes[:, :2] - boxes[:, 2:]).min(axis=0) - 0.03, (boxes[:, :2] + boxes[:, 2:]).max(axis=0) + 0.03
-        starts = np.zeros((0, 2))
+        starts, inward = np.zeros((0, 2)), np.zeros((0, 2))
         while len(starts) < count:
             points = rng.uniform(low, high, (50 * count, 2))
-            starts = np.concatenate([starts, points[np.abs(outline.clearance_m(points) - _GAP_M) < 0.001]])
-        starts = starts[:count]
-        step = 1e-4
-        slope = [outline.clearance_m(starts + step * axis) - outline.clearance_m(starts - step * axis) for axis in np.eye(2)]
-        inward = np.arctan2(-slope[1], -slope[0]) + rng.uniform(-_TILT_RAD, _TILT_RAD, count)
-        return Strokes(starts, np.stack([np.cos(inward), np.sin(inward)], axis=1))
+            points = points[np.abs(outline.clearance_m(points) - _GAP_M) < 0.001]
+            square = -_slopes(outline, points)
+            aside = _ASIDE_M * square[:, ::-1] * [-1.0, 1.0]
+            beside = np.stack([outline.clearance_m(points + side * aside) for side in (-1.0, 1.0)])
+            is_face = np.all(np.abs(beside - _GAP_M) < 0.0015, axis=0)
+            starts, inward = np.concatenate([starts, points[is_face]]), np.concatenate([inward, square[is_face]])
+        heading = np.arctan2(inward[:count, 1], inward[:count, 0]) + rng.uniform(-_TILT_RAD, _TILT_RAD, count)
+        return Strokes(starts[:count], np.stack([np.cos(heading), np.sin(heading)], axis=1))
 
     @staticmethod
     def fan(tip: Float[np.ndarray, "2"], angles: Float[np.ndarray, " n"]) -> "Strokes":
         """From where the tip is, in these directions [rad]."""
         return Strokes(np.tile(tip, (len(angles), 1)), np.stack([np.cos(angles), np.sin(angles)], axis=1))
 
-    def motions(
-        self, outline: Outline, physics: Float[np.ndarray, "n 5"], lengths: tuple[int, ...] = LENGTHS
-    ) -> Float[np.ndarray, "n length 3"]:
-        """How the object has moved after each of the lengths (steps), in its own frame of before."""
-        poses, found = np.zeros((len(self.starts), 3)), []
-        for step in range(max(lengths)):
-            now = self.starts + step * STEP_M * self.ways
-            poses, _ = outline.pushed(poses, now, now + STEP_M * self.ways, physics)
-            if step + 1 in lengths:
-                found.append(poses)
+    def motions(self, outline: Outline, physics: Float[np.ndarray, "5"]) -> Float[np.ndarray, "n length 3"]:
+        """How the object has moved after each length, in its own frame of before."""
+        rows = np.tile(physics, (len(self.starts), 1))
+        poses, now, found = np.zeros((len(self.starts), 3)), self.starts, []
+        for length_m in LENGTHS_M:
+            after = self.starts + length_m * self.ways
+            poses, _ = outline.pushed(poses, now, after, rows)
+            now = after
+            found.append(poses)
         return np.stack(found, axis=1)
+
+
+def _slopes(outline: Outline, points: Places, step_m: float = 1e-4) -> Places:
+    """Directions away from the outline."""
+    ends = [outline.clearance_m(points + step_m * axis) - outline.clearance_m(points - step_m * axis) for axis in np.eye(2)]
+    slope = np.stack(ends, axis=1)
+    return np.asarray(slope / np.maximum(np.linalg.norm(slope, axis=1, keepdims=True), 1e-12))
 
 
 def _corners(outline: Outline) -> Places:
