@@ -63,8 +63,7 @@ def test_the_tip_does_not_stay_inside_and_a_miss_moves_nothing() -> None:
 
 
 def test_friction_balances_the_push() -> None:
-    """A tip that sticks: friction at the supports, each along its own motion, has no moment about where the tip touches,
-    and its sum is a force within the tip's cone."""
+    """A tip that sticks: friction at the supports, each against its own motion, has no moment about the contact."""
     com, tip = (0.0, 0.05), np.array([-0.035, -0.02])
     step = np.array([1e-3, 0.0])
     places, parts = OUTLINE.supports[:, :2], OUTLINE.supports[:, 2].copy()

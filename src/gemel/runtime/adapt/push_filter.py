@@ -1,7 +1,7 @@
 """`fused`: a Bayesian filter with memory over an object's physics, from how it moves under a pusher.
 
 Every particle is one answer to all that is unknown: the parameters (centre of mass along two axes, friction of table
-and tip, mass), where the object bears and how it slips, and how far the object's frame is off the robot's. Given those, the object's pose
+and tip, mass), where the object bears and how it slips, and how far its frame is off the robot's. Given those, its pose
 is followed by a Kalman filter whose prediction is the quasi-static push of `services/policy/push_kernel.py`: a
 Rao-Blackwellised particle filter (Doucet et al. 2000). Memory comes with it, and so does the gate: where the tip
 touches nothing all particles predict the same, and weights stay.
@@ -131,7 +131,7 @@ class PushFilter:
     def _predict(self, tip_xy: Points) -> tuple[Particles, Float[np.ndarray, "n m 2"]]:
         """Poses after the period by each particle, and the model's error: (position [m], heading [rad]).
 
-        The error is the particles' mean: one of its own would reward those that foretell large motions, whatever happens.
+        The error is the particles' mean: with one of its own, a particle would do well by foretelling large motions.
         """
         assert self._tip is not None
         now, after = (self._offset + tip[:, None] for tip in (self._tip, tip_xy))
@@ -194,7 +194,7 @@ class PushFilter:
         self._weight[row] = 1.0 / m
 
     def _drawn(self, count: int, prior: Prior) -> Float[np.ndarray, "n m"]:
-        """Draws of a prior in pairs about its mean, so that the mean of the particles is the prior's but for its ends."""
+        """Draws of a prior in pairs about its mean: but for ends of the range, that is the mean of the particles."""
         half = self._config.particles // 2
         freedom = self._config.prior_freedom
         scale = np.sqrt(freedom / self._rng.chisquare(freedom, (count, half)))

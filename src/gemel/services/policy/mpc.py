@@ -1,12 +1,11 @@
 """Sampling-based control without training: imagine plans of several strokes, begin the best, look again at every step.
 
-A stroke starts beside the object's outline, or where the tip is, and goes straight into it. What each does to the object
-is imagined for what is believed of its physics now (`stroke_library.py`); plans of up to three strokes, with the ways
+A stroke starts beside the object's outline, or where the tip is, and goes straight into it. What each does to it is
+imagined for what is believed of its physics now (`stroke_library.py`); plans of up to three strokes, with the ways
 between them, are then weighed by where they leave the object and how long they take (`stroke_kernel.py`). The arm comes
 late by a period, so plans begin where tip and object will be when the next command is carried out.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,9 +21,9 @@ from gemel.services.policy.stroke_library import LENGTHS_M, Ring, Strokes
 
 Point = Float[np.ndarray, "2"]
 Pose = Float[np.ndarray, "3"]
-Table = Float[np.ndarray, "n 13"]
-"""Strokes with lengths: the ten columns of `plan_costs`, then where the tip is left, in the object's frame of after (x, y)
-and its place on the way round."""
+Table = Float[np.ndarray, "_ 13"]
+"""Strokes with lengths: the ten columns of `plan_costs`, then where the tip is left, in the object's frame of after (x,
+y) and its place on the way round."""
 _REACH = (0.17, -0.37, 0.73, 0.37)
 """Lowest and highest x and y of a stroke [m]."""
 _SAME = np.array([0.001, 0.001, 0.02, 0.02, 0.001])
@@ -98,7 +97,7 @@ class StrokeControl:
         belief = push_belief(self.estimator, self._object)
         pose = self._soon(object_xyyaw[0], tip_xy[0], belief)
         place = to_frame(pose, self._target + belief.offset)
-        step = self._walked(pose, place)
+        step = self._walked(place)
         if step is None:
             step = self._decided(pose, place, belief)
         step = to_world_vector(pose, step)
@@ -112,7 +111,7 @@ class StrokeControl:
         rows = (pose, tip + belief.offset, self._target + belief.offset, belief.physics)
         return np.asarray(self._outline.pushed(*(row[None] for row in rows))[0][0])
 
-    def _walked(self, pose: Pose, place: Point) -> Point | None:
+    def _walked(self, place: Point) -> Point | None:
         """A step on the way to a stroke's start, in the object's frame; None when there."""
         if self._walk is None:
             return None
@@ -151,7 +150,8 @@ class StrokeControl:
         self.plans += 1
         if best >= len(own):
             self._walk = (start, (end - start) / np.linalg.norm(end - start))
-            return self._walked(pose, place) if np.linalg.norm(start - place) >= 0.003 else np.zeros(2)
+            step = self._walked(place)
+            return np.zeros(2) if step is None else step
         ahead = end - place
         length = float(np.linalg.norm(ahead))
         self._heading = float(np.arctan2(ahead[1], ahead[0]))
@@ -211,13 +211,13 @@ class StrokeControl:
         value = costs + change
         chosen = self._beam(costs)
         roots, poses, leaves = chosen, composed(pose[None], table[chosen, :3]), table[chosen, 10:]
-        spent = self._seconds(pose[None], leave, table[chosen], weights)
+        spent = self._seconds(leave, table[chosen], weights)
         for _ in range(config.depth - 1):
             then = plan_costs(poses, leaves, spent, library[:, :10], goal, reach, weights)
             np.minimum.at(value, roots, then.min(axis=1) + change[roots])
             flat = self._beam(then.reshape(-1))
             before, after = np.divmod(flat, len(library))
-            spent = spent[before] + self._seconds(poses[before], leaves[before], library[after], weights)
+            spent = spent[before] + self._seconds(leaves[before], library[after], weights)
             poses, leaves, roots = composed(poses[before], library[after, :3]), library[after, 10:], roots[before]
         best = int(np.argmin(value))
         off = pose - self._goal
@@ -232,15 +232,16 @@ class StrokeControl:
         some = self._rng.choice(fine, min(count // 2, len(fine)), replace=False) if len(fine) else fine
         return np.concatenate([best[np.isfinite(costs[best])], some])
 
-    def _seconds(self, poses: Planar, leaves: np.ndarray, rows: Table, weights: np.ndarray) -> np.ndarray:
+    def _seconds(
+        self, leaves: Float[np.ndarray, "_ 3"], rows: Table, weights: Float[np.ndarray, "5"]
+    ) -> Float[np.ndarray, " n"]:
         """Time of the way to strokes and of the strokes [s]."""
-        del poses
         apart = np.abs(leaves[:, 2] - rows[:, 7])
         straight = np.hypot(leaves[:, 0] - rows[:, 3], leaves[:, 1] - rows[:, 4])
         return np.asarray(np.maximum(straight, np.minimum(apart, weights[2] - apart)) / weights[3] + rows[:, 8])
 
 
-def composed(poses: Planar, motions: Float[np.ndarray, "n 3"]) -> Planar:
+def composed(poses: Float[np.ndarray, "#n 3"], motions: Float[np.ndarray, "n 3"]) -> Planar:
     """Poses after motions that are given in each pose's own frame."""
     x, y, yaw = poses.T
     c, s = np.cos(yaw), np.sin(yaw)

@@ -1,10 +1,10 @@
 """How an object slides under a pusher, quasi-statically. All about numba.
 
-Without inertia a sliding object moves so that friction at its supports balances the push. Each support bears a part of
-the weight and resists along its own velocity; the motion is found by turns (Weiszfeld 1937): with the speeds of the last
-turn each support is a linear damper, for which motion, sticking and slipping of the tip have a closed form (Goyal, Ruina
-and Papadopoulos 1991 give the law). Mass and friction of the table cancel, except that a push above the table leans the
-object forward, so that the pressure's centre runs ahead of the centre of mass.
+Without inertia a sliding object moves so that friction at its supports balances the push (Goyal, Ruina and Papadopoulos
+1991). Each support bears a part of the weight and resists along its own velocity. The motion is found by turns, as
+Weiszfeld (1937) found the median: with the speeds of the last turn each support is a linear damper, for which motion,
+sticking and slipping of the tip have a closed form. Mass and friction of the table cancel, except that a push above the
+table leans the object forward, so that the pressure's centre runs ahead of the centre of mass.
 """
 
 import math
@@ -24,10 +24,10 @@ _LEANS_M = 5e-4
 def pushed_poses(poses, tips_now, tips_after, physics, rectangles, tip_radius, supports):  # type: ignore[no-untyped-def]
     """Poses (row, 3) after the tips went straight from `tips_now` to `tips_after` (row, 2), and how deep they pushed.
 
-    `physics` (row, 5) are the centre of mass in the object's frame, x and y [m], tip friction, how far apart the supports
-    are against `supports`, and how far the pressure's centre leans ahead of a push [m]. `supports` (point, 3) are places
-    in the object's frame [m] and the part of the weight that each bears where it is even. The depth (row,) [m] is the sum
-    over substeps of what the tip would have entered the object: zero without contact.
+    `physics` (row, 5) are the centre of mass in the object's frame, x and y [m], tip friction, how far apart supports
+    are against `supports`, and how far the pressure's centre leans ahead of a push [m]. `supports` (point, 3) are
+    places in the object's frame [m] and the part of the weight that each bears where it is even. The depth (row,) [m]
+    is the sum over substeps of what the tip would have entered the object: zero without contact.
     """
     out, depths = np.empty_like(poses), np.zeros(len(poses), dtype=poses.dtype)
     pressure, xs, ys = np.empty(len(supports)), np.empty(len(supports)), np.empty(len(supports))

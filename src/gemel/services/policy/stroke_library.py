@@ -107,7 +107,9 @@ class Strokes:
 
 def _slopes(outline: Outline, points: Places, step_m: float = 1e-4) -> Places:
     """Directions away from the outline."""
-    ends = [outline.clearance_m(points + step_m * axis) - outline.clearance_m(points - step_m * axis) for axis in np.eye(2)]
+    ends = [
+        outline.clearance_m(points + step_m * axis) - outline.clearance_m(points - step_m * axis) for axis in np.eye(2)
+    ]
     slope = np.stack(ends, axis=1)
     return np.asarray(slope / np.maximum(np.linalg.norm(slope, axis=1, keepdims=True), 1e-12))
 
