@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gemel.services.policy.estimator import Fixed
-from gemel.services.policy.mpc import MpcConfig, StrokeControl, composed
+from gemel.services.policy.mpc import StrokeControl
 from gemel.services.policy.nominal_arena import nominal_arena
 from gemel.services.policy.outcome import wrapped
 from gemel.services.policy.playground import Playground
@@ -14,6 +14,7 @@ from gemel.services.policy.push_outline import Outline
 from gemel.services.policy.randomisation import Randomisation
 from gemel.services.policy.stroke_kernel import plan_costs
 from gemel.services.policy.stroke_library import LENGTHS_M, Ring, Strokes
+from gemel.services.policy.stroke_plans import MpcConfig, composed
 from gemel.services.sim.native import SimulatorNative
 from gemel.services.tasks import get_object
 
