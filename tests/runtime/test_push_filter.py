@@ -12,7 +12,6 @@ from gemel.runtime.adapt.make import make_filter, priors_of
 from gemel.runtime.adapt.push_filter import FilterConfig, PushFilter
 from gemel.runtime.adapt.push_model import PushErrors, PushModel, QuasiStaticPush
 from gemel.services.policy.estimator import Estimator, Prior
-from gemel.services.policy.push_kernel import pushed_poses
 from gemel.services.policy.push_outline import Outline
 from gemel.services.stats import binomial_bounds
 from gemel.services.tasks import get_object, get_task
@@ -41,6 +40,10 @@ class LinearModel:
         after[..., 0] += theta[..., 0] * (tips[1] - tips[0])[..., 0]
         return after, np.broadcast_to([self.error_m, 1e-6], (*poses.shape[:2], 2))
 
+    def physics(self, theta: Array, stray: Array) -> Array:
+        """The parameter itself."""
+        return theta
+
 
 def _kalman(seen: Array, steps: Array, prior: Prior, noise: float, error: float) -> tuple[float, float]:
     """Mean and standard deviation of theta by the exact filter over (x, theta)."""
@@ -60,7 +63,7 @@ def test_in_a_linear_world_it_is_kalmans_filter() -> None:
     prior = Prior("theta", 0.5, 0.3, -5.0, 5.0)
     config = FilterConfig(
         particles=4096, offset_sigma_m=0.0, stray_sigma_m=0.0, prior_bias=0.0, prior_freedom=1e9, error_freedom=1e9,
-        power=1.0,
+        power=1.0, least_kept=0.0, unseen_m=0.0,
     )  # fmt: skip
     rng, truth = np.random.default_rng(3), 0.9
     steps = rng.uniform(0.0, 0.02, 40)
@@ -101,16 +104,17 @@ def test_without_contact_nothing_is_learnt_and_nothing_forgotten() -> None:
     wave(30)
     np.testing.assert_allclose(found.mean, before[0], atol=1e-5)
     np.testing.assert_allclose(found.sigma, before[1], atol=1e-5)
-    physics = np.tile([0.0, 0.061, 0.3, 0.066], (2, 1))
+    physics = np.tile([0.0, 0.061, 0.2, 1.0, 0.006], (2, 1))
     place = np.tile([[0.45 + 0.06, 0.14]], (2, 1))
     for _ in range(14):
         after = place - [[0.0, 0.012]]
-        pose, _ = pushed_poses(pose, place, after, physics, OUTLINE.rectangles, 0.010)
+        pose, _ = OUTLINE.pushed(pose, place, after, physics)
         found.update(pose + noise * rng.standard_normal((2, 3)), after, np.zeros((2, 2)))
         place = after
+    tip = np.tile([[0.42, 0.40]], (2, 1))
+    wave(10)  # where the block has come to rest is part of what the push tells
     learnt = found.mean.copy(), found.sigma.copy()
     assert np.all(learnt[1][:, 0] < 0.7 * before[1][:, 0])
-    tip = np.tile([[0.42, 0.40]], (2, 1))
     wave(60)
     np.testing.assert_allclose(found.mean[:, 0], learnt[0][:, 0], atol=1e-3)
     np.testing.assert_allclose(found.sigma[:, 0], learnt[1][:, 0], rtol=0.15)
@@ -120,8 +124,11 @@ def _pushed_about(count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.
     """Centres of mass from the prior, and poses and tips of random pushes by the model itself, with its own errors."""
     com = np.clip(0.04 + 0.018 * rng.standard_normal(count), -0.035, 0.075)
     physics = np.column_stack(
-        [np.zeros(count), com, rng.uniform(0.2, 0.4, count), 0.066 * np.exp(0.15 * rng.standard_normal(count))]
-    )
+        [
+            np.zeros(count), com, 0.7 * rng.uniform(0.2, 0.4, count), np.exp(0.12 * rng.standard_normal(count)),
+            np.full(count, 0.006),
+        ]
+    )  # fmt: skip
     pose, poses, tips = np.tile([[0.45, 0.0, 0.0]], (count, 1)), [], []
     pose[:, 2] = rng.uniform(-np.pi, np.pi, count)
     errors = PushErrors()
@@ -131,7 +138,7 @@ def _pushed_about(count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.
         tip = pose[:, :2] - 0.15 * way + aim[:, None] * way[:, ::-1] * [1.0, -1.0]
         for _ in range(12):
             after = tip + 0.014 * way
-            moved, depth = pushed_poses(pose, tip, after, physics, OUTLINE.rectangles, 0.010)
+            moved, depth = OUTLINE.pushed(pose, tip, after, physics)
             size = np.where(depth > 0, errors.touched_m, errors.still_m)[:, None]
             turn = np.where(depth > 0, errors.touched_rad, errors.still_rad)[:, None]
             pose = moved + np.concatenate([np.repeat(size, 2, axis=1), turn], axis=1) * rng.standard_normal(pose.shape)

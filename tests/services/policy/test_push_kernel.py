@@ -7,19 +7,21 @@ import pytest
 
 from gemel.services.policy.nominal_arena import even_belief, nominal_arena
 from gemel.services.policy.outcome import wrapped
-from gemel.services.policy.push_kernel import pushed_poses
 from gemel.services.policy.push_outline import Outline
 from gemel.services.tasks import get_object
 from services.policy.push_about import push_about
 
 OUTLINE = Outline.of(get_object("t_block"), 0.010)
-RADIUS_M = float(OUTLINE.friction_radius_m(np.array([[0.0, 0.03]]))[0])
 
 
 def _push(pose: list[float], now: list[float], after: list[float], com: tuple[float, float], mu: float) -> np.ndarray:
-    rows = [np.array([value], dtype=np.float64) for value in (pose, now, after, [*com, mu, RADIUS_M])]
-    poses, _ = pushed_poses(*rows, OUTLINE.rectangles, 0.010)
-    return np.asarray(poses[0])
+    rows = (np.array([value], dtype=np.float64) for value in (pose, now, after, [*com, mu, 1.0, 0.006]))
+    return np.asarray(OUTLINE.pushed(*rows)[0][0])
+
+
+def _push_without_lean(tip: np.ndarray, step: np.ndarray, com: tuple[float, float], mu: float) -> np.ndarray:
+    rows = (np.array([value]) for value in ([0.0, 0.0, 0.0], tip, tip + step, [*com, mu, 1.0, 0.0]))
+    return np.asarray(OUTLINE.pushed(*rows)[0][0])
 
 
 def test_a_push_through_the_centre_of_mass_does_not_turn() -> None:
@@ -50,14 +52,34 @@ def test_the_tip_does_not_stay_inside_and_a_miss_moves_nothing() -> None:
     places = rng.uniform(-0.2, 0.2, (2000, 2))
     places = places[OUTLINE.clearance_m(places) > 0.0]
     after = places * (1.0 - 0.015 / np.linalg.norm(places, axis=1, keepdims=True))
-    physics = np.tile([0.0, 0.03, 0.3, RADIUS_M], (len(places), 1))
-    poses, depth = pushed_poses(np.zeros((len(places), 3)), places, after, physics, OUTLINE.rectangles, 0.010)
+    physics = np.tile([0.0, 0.03, 0.3, 1.0, 0.0], (len(places), 1))
+    poses, depth = OUTLINE.pushed(np.zeros((len(places), 3)), places, after, physics)
     c, s = np.cos(poses[:, 2]), np.sin(poses[:, 2])
     off = after - poses[:, :2]
     seen = np.column_stack([c * off[:, 0] + s * off[:, 1], c * off[:, 1] - s * off[:, 0]])
     assert OUTLINE.clearance_m(seen).min() > -0.002
     assert np.all(poses[depth == 0.0] == 0.0)
     assert (depth > 0.0).sum() > 20
+
+
+def test_friction_balances_the_push() -> None:
+    """A tip that sticks: friction at the supports, each against its own motion, has no moment about the contact."""
+    com, tip = (0.0, 0.05), np.array([-0.035, -0.02])
+    step = np.array([1e-3, 0.0])
+    places, parts = OUTLINE.supports[:, :2], OUTLINE.supports[:, 2].copy()
+    assert parts.sum() == pytest.approx(1.0)
+    middle = parts @ places
+    slope = np.linalg.solve((parts[:, None] * (places - middle)).T @ (places - middle), [0.0, com[1]] - middle)
+    pressure = parts * (1.0 + (places - middle) @ slope)
+    assert np.all(pressure > 0.0)
+    np.testing.assert_allclose(pressure @ places, com, atol=1e-12)
+    found = _push_without_lean(tip, step, com, 5.0)
+    velocity = found[:2] + found[2] * np.column_stack([-places[:, 1], places[:, 0]])
+    force = -pressure[:, None] * velocity / np.linalg.norm(velocity, axis=1, keepdims=True)
+    lever = places - [-0.025, -0.02]
+    moment = np.sum(lever[:, 0] * force[:, 1] - lever[:, 1] * force[:, 0])
+    assert abs(moment) < 0.01 * np.abs(lever[:, 0] * force[:, 1] - lever[:, 1] * force[:, 0]).sum()
+    assert found[2] > 0.0
 
 
 @pytest.mark.slow
@@ -70,9 +92,8 @@ def test_pushes_agree_with_mujoco() -> None:
     errors = []
     for t in range(3, pushes.poses.shape[1] - 1):
         com, mu = (pushes.theta[:, names.index(n)] for n in ("object/t_block/com_y", "contact/t_block-pusher/friction"))
-        physics = np.column_stack([np.zeros_like(com), com, mu, np.full_like(com, RADIUS_M)])
-        rows = [np.ascontiguousarray(a) for a in (pushes.poses[:, t], pushes.tips[:, t], pushes.tips[:, t + 1])]
-        foretold, _ = pushed_poses(*rows, physics, OUTLINE.rectangles, 0.010)
+        physics = np.column_stack([np.zeros_like(com), com, mu, np.ones_like(com), np.zeros_like(com)])
+        foretold, _ = OUTLINE.pushed(pushes.poses[:, t], pushes.tips[:, t], pushes.tips[:, t + 1], physics)
         off = pushes.poses[:, t + 1] - foretold
         is_moved = np.linalg.norm(pushes.poses[:, t + 1, :2] - pushes.poses[:, t, :2], axis=1) > 0.001
         off[:, 2] = wrapped(off[:, 2])

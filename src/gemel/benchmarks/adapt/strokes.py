@@ -9,9 +9,10 @@ from gemel.benchmarks.adapt.cells import Cell
 from gemel.runtime.adapt.make import make_filter, priors_of
 from gemel.services.policy.arena import Arena
 from gemel.services.policy.estimator import Estimator
-from gemel.services.policy.mpc import MpcConfig, StrokeControl
+from gemel.services.policy.mpc import StrokeControl
 from gemel.services.policy.nominal_arena import nominal_arena
 from gemel.services.policy.push_outline import Outline
+from gemel.services.policy.stroke_plans import MpcConfig
 from gemel.services.sim.planar_push import PUSHER_RADIUS_M
 from gemel.services.tasks import get_object
 

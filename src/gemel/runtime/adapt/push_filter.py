@@ -1,7 +1,7 @@
 """`fused`: a Bayesian filter with memory over an object's physics, from how it moves under a pusher.
 
 Every particle is one answer to all that is unknown: the parameters (centre of mass along two axes, friction of table
-and tip, mass), the friction radius, and how far the object's frame is off the robot's. Given those, the object's pose
+and tip, mass), where the object bears and how it slips, and how far its frame is off the robot's. Given those, its pose
 is followed by a Kalman filter whose prediction is the quasi-static push of `services/policy/push_kernel.py`: a
 Rao-Blackwellised particle filter (Doucet et al. 2000). Memory comes with it, and so does the gate: where the tip
 touches nothing all particles predict the same, and weights stay.
@@ -13,7 +13,7 @@ What keeps it honest:
   from place to place. Each particle carries such a shift, forgotten as the object moves on.
 - *The arm is not calibrated*: a constant offset between tip and object is inferred with the rest.
 - *The push model is wrong* by a share of the motion, sometimes by much: a t likelihood, raised to a power below one
-  since such errors last for several steps.
+  since such errors last for several steps, and to a smaller one where a single period would decide everything.
 
 Mass cancels in a quasi-static push and keeps its prior; friction of the table shows only when the object slides on by
 itself. Weights degenerate slowly, and static particles are renewed as by Liu and West (2001).
@@ -29,6 +29,7 @@ from jaxtyping import Float
 from gemel.runtime.adapt.push_model import PushModel
 from gemel.services.policy.estimator import Planar, Points, Prior
 from gemel.services.policy.outcome import wrapped
+from gemel.services.policy.push_belief import PushBelief
 
 Particles = Float[np.ndarray, "n m k"]
 
@@ -51,13 +52,17 @@ class FilterConfig:
     prior_bias: float = 0.1
     """Standard deviation of a prior's bias, as a part of the range: answers of language models are off by more than
     they say (arXiv 2510.11689, section V)."""
-    prior_freedom: float = 5.0
+    prior_freedom: float = 3.0
     """Degrees of freedom of the prior's t distribution."""
-    error_freedom: float = 4.0
+    error_freedom: float = 2.0
     """Degrees of freedom of the likelihood's t distribution."""
-    power: float = 0.2
+    power: float = 0.5
     """Exponent of the likelihood, below one since the model's errors last."""
-    shrink: float = 0.98
+    least_kept: float = 0.6
+    """Part of the particles that every period leaves in effect; where it would be fewer the exponent is smaller."""
+    unseen_m: float = 0.004
+    """What no push tells about a centre of mass, added to its standard deviation [m]: the model's own bias."""
+    shrink: float = 0.9
     """Liu and West's shrinkage of particles towards their mean when they are renewed."""
     seed: int = 0
 
@@ -105,6 +110,12 @@ class PushFilter:
         for row in np.flatnonzero(effective < 0.5 * self._config.particles):
             self._renew(int(row))
 
+    def push_belief(self) -> PushBelief:
+        """Means of what the model of pushing goes by, in the first episode."""
+        weight = self._weight[0]
+        physics = self._model.physics(self._theta[:1][..., self._column], np.zeros_like(self._stray[:1]))[0]
+        return PushBelief(weight @ physics, weight @ self._offset[0])
+
     @property
     def mean(self) -> Float[np.ndarray, "n p"]:
         """Weighted means of the particles."""
@@ -112,15 +123,22 @@ class PushFilter:
 
     @property
     def sigma(self) -> Float[np.ndarray, "n p"]:
-        """Weighted standard deviations of the particles."""
+        """Weighted standard deviations of the particles, and what they cannot know."""
         off = self._theta[..., : len(self._priors)] - self.mean[:, None]
-        return np.sqrt(np.einsum("nm,nmk->nk", self._weight, off**2))
+        unseen = np.array([self._config.unseen_m if "/com_" in name else 0.0 for name in self.names])
+        return np.sqrt(np.einsum("nm,nmk->nk", self._weight, off**2) + unseen**2)
 
     def _predict(self, tip_xy: Points) -> tuple[Particles, Float[np.ndarray, "n m 2"]]:
-        """Poses after the period by each particle, and the model's error: (position [m], heading [rad])."""
+        """Poses after the period by each particle, and the model's error: (position [m], heading [rad]).
+
+        The error is the particles' mean: with one of its own, a particle would do well by foretelling large motions.
+        """
         assert self._tip is not None
         now, after = (self._offset + tip[:, None] for tip in (self._tip, tip_xy))
-        return self._model.predict(self._theta[..., self._column], self._stray, self._pose, self._moved, (now, after))
+        theta = self._theta[..., self._column]
+        poses, error = self._model.predict(theta, self._stray, self._pose, self._moved, (now, after))
+        mean = np.einsum("nm,nmk->nk", self._weight, error)
+        return poses, np.broadcast_to(mean[:, None], error.shape)
 
     def _weigh(self, seen: Planar, predicted: Particles, error_sigma: Float[np.ndarray, "n m 2"]) -> None:
         config = self._config
@@ -133,14 +151,25 @@ class PushFilter:
         freedom = config.error_freedom
         fit = -0.5 * (freedom + 1.0) * np.log1p(share / freedom).sum(axis=-1) - np.log(total[..., 0])
         fit -= 0.5 * np.log(total[..., 1])
-        log_weight = np.log(self._weight + 1e-300) + config.power * fit
-        weight = np.exp(log_weight - log_weight.max(axis=1, keepdims=True))
-        self._weight = weight / weight.sum(axis=1, keepdims=True)
+        self._multiply(fit - fit.max(axis=1, keepdims=True))
         gain = (variance / total)[..., [0, 0, 1]]
         pose = predicted + gain * innovation
         self._moved = pose - self._pose
         self._pose, self._variance = pose, variance * (1.0 - variance / total)
         self._forget_stray()
+
+    def _multiply(self, fit: Float[np.ndarray, "n m"]) -> None:
+        """Weights times likelihoods to a power, a smaller one where a single period would decide nearly all."""
+        power = np.full((len(fit), 1), self._config.power)
+        for _ in range(8):
+            likelihood = np.exp(power * fit)
+            total, squared = (np.einsum("nm,nm->n", self._weight, likelihood**k) for k in (1, 2))
+            is_too_much = total**2 < self._config.least_kept * squared
+            if not is_too_much.any():
+                break
+            power[is_too_much] *= 0.6
+        weight = self._weight * np.exp(power * fit)
+        self._weight = weight / weight.sum(axis=1, keepdims=True)
 
     def _forget_stray(self) -> None:
         """Friction is another one where the object has got to."""
@@ -159,13 +188,13 @@ class PushFilter:
             middle = weight @ static[row]
             spread = np.sqrt(np.maximum(weight @ (static[row] - middle) ** 2, 0.0))
             fresh = spread * np.sqrt(1.0 - shrink**2) * self._rng.standard_normal(static[row].shape)
-            static[row] = np.clip(shrink * static[row, chosen] + (1.0 - shrink) * middle + fresh, low, high)
+            static[row] = _folded(shrink * static[row, chosen] + (1.0 - shrink) * middle + fresh, low, high)
         for moving in (self._pose, self._moved, self._variance, self._stray):
             moving[row] = moving[row, chosen]
         self._weight[row] = 1.0 / m
 
     def _drawn(self, count: int, prior: Prior) -> Float[np.ndarray, "n m"]:
-        """Draws of a prior in pairs about its mean, so that the mean of the particles is the prior's."""
+        """Draws of a prior in pairs about its mean: but for ends of the range, that is the mean of the particles."""
         half = self._config.particles // 2
         freedom = self._config.prior_freedom
         scale = np.sqrt(freedom / self._rng.chisquare(freedom, (count, half)))
@@ -174,10 +203,19 @@ class PushFilter:
         order = self._rng.permuted(np.tile(np.arange(2 * half), (count, 1)), axis=1)
         sigma = np.hypot(prior.sigma, self._config.prior_bias * (prior.high - prior.low))
         drawn = prior.mean + sigma * np.take_along_axis(off, order, axis=1)
-        return np.clip(drawn, prior.low, prior.high)
+        return _folded(drawn, prior.low, prior.high)
 
     def _normal(self, count: int) -> Float[np.ndarray, "n m"]:
         """Even quantiles of the standard normal, in another order in each episode."""
         m = self._config.particles
         quantiles = np.array([NormalDist().inv_cdf((k + 0.5) / m) for k in range(m)])
         return self._rng.permuted(np.tile(quantiles, (count, 1)), axis=1)
+
+
+def _folded(
+    values: Float[np.ndarray, "*n"], low: float | Float[np.ndarray, " k"], high: float | Float[np.ndarray, " k"]
+) -> Float[np.ndarray, "*n"]:
+    """Values beyond an end of their range mirrored at it: clipped ones would heap up there."""
+    inside = np.where(values < low, 2.0 * low - values, values)
+    inside = np.where(inside > high, 2.0 * high - inside, inside)
+    return np.asarray(np.clip(inside, low, high))

@@ -16,9 +16,12 @@ Tips = tuple[Float[np.ndarray, "n m 2"], Float[np.ndarray, "n m 2"]]
 _GRAVITY = 9.81
 _SLIDING_M_S = 0.03
 """Slower objects do not slide on by themselves; what looks like it is the tracker's noise [m/s]."""
-_RADIUS = "friction_radius"
-_RADIUS_SPREAD = 0.2
-"""Standard deviation of the friction radius over that of even support: nobody knows where an object really touches."""
+_SPREAD, _GRIP = Prior("support_spread", 1.0, 0.12, 0.4, 2.0), Prior("grip", 0.7, 0.2, 0.3, 1.2)
+"""How far apart the supports are against `Outline.supports`, as nobody knows where an object really touches; and the
+part of its friction with which a tip holds on to an object that rattles along."""
+_LEAN_M = 0.013
+"""How far pressure leans ahead of a push for each unit of the table's friction [m]: about half of the height at which
+tips touch, as they also hold the object down."""
 
 
 @runtime_checkable
@@ -49,6 +52,10 @@ class PushModel(Protocol):
         """
         ...
 
+    def physics(self, theta: Particles, stray: Float[np.ndarray, "n m 2"]) -> Float[np.ndarray, "n m k"]:
+        """The numbers that the model itself goes by, for each particle."""
+        ...
+
 
 @dataclass(frozen=True)
 class PushErrors:
@@ -76,10 +83,9 @@ class QuasiStaticPush:
         self._outline, self._period_s, self._errors = outline, period_s, errors or PushErrors()
         self._needed = (
             f"object/{name}/com_x", f"object/{name}/com_y", f"contact/{name}-pusher/friction",
-            f"contact/{name}-table/friction", _RADIUS,
+            f"contact/{name}-table/friction", _SPREAD.name, _GRIP.name,
         )  # fmt: skip
-        self.nuisances = (Prior(_RADIUS, 1.0, _RADIUS_SPREAD, 0.4, 2.0),)
-        self._radius = _radius_surface(outline)
+        self.nuisances = (_SPREAD, _GRIP)
 
     def columns(self, names: Sequence[str]) -> Int[np.ndarray, " k"]:
         """Where the model's parameters are among these names."""
@@ -99,19 +105,19 @@ class QuasiStaticPush:
         tips: Tips,
     ) -> tuple[Float[np.ndarray, "n m 3"], Float[np.ndarray, "n m 2"]]:
         """A push where the tip enters the outline; else the object goes on as far as its friction lets it."""
-        from gemel.services.policy.push_kernel import pushed_poses
-
         n, m, _ = poses.shape
-        com = theta[..., :2] + stray
-        radius = theta[..., 4] * (_powers(com) @ self._radius)
-        physics = np.concatenate([com, theta[..., 2:3], radius[..., None]], axis=-1).reshape(n * m, 4)
-        flat = [np.ascontiguousarray(a.reshape(n * m, -1)) for a in (poses, *tips)]
-        pushed, depth = pushed_poses(*flat, physics, self._outline.rectangles, self._outline.tip_radius_m)
+        flat = [a.reshape(n * m, -1) for a in (poses, *tips, self.physics(theta, stray))]
+        pushed, depth = self._outline.pushed(*flat)
         after, is_touched = pushed.reshape(n, m, 3), depth.reshape(n, m) > 0.0
         speed = np.hypot(moved[..., 0], moved[..., 1]) / self._period_s
         slides = np.where(speed > _SLIDING_M_S, speed / (2.0 * _GRAVITY * theta[..., 3] * self._period_s), 0.0)
         after = np.where(is_touched[..., None], after, poses + np.minimum(slides, 1.0)[..., None] * moved)
         return after, self._error(after - poses, is_touched)
+
+    def physics(self, theta: Particles, stray: Float[np.ndarray, "n m 2"]) -> Float[np.ndarray, "n m 5"]:
+        """What `Outline.pushed` needs, for each particle."""
+        own = [theta[..., 2] * theta[..., 5], theta[..., 4], _LEAN_M * theta[..., 3]]
+        return np.concatenate([theta[..., :2] + stray, np.stack(own, axis=-1)], axis=-1)
 
     def _error(self, motion: Float[np.ndarray, "n m 3"], is_touched: np.ndarray) -> Float[np.ndarray, "n m 2"]:
         e = self._errors
@@ -119,19 +125,3 @@ class QuasiStaticPush:
         position = np.where(is_touched, e.touched_m, e.still_m) + e.share * way
         heading = np.where(is_touched, e.touched_rad, e.still_rad) + e.share * turn + e.cross_rad_m * way
         return np.stack([position, heading], axis=-1)
-
-
-def _radius_surface(outline: Outline) -> Float[np.ndarray, "6"]:
-    """Coefficients of a quadratic that gives the friction radius [m] for centres of mass inside the outline."""
-    middle = (outline.rectangles[:, :2] * outline.rectangles[:, 2:].prod(axis=1, keepdims=True)).sum(axis=0)
-    middle = middle / outline.rectangles[:, 2:].prod(axis=1).sum()
-    ends = np.abs(outline.rectangles[:, :2] - middle) + outline.rectangles[:, 2:]
-    axes = [np.linspace(m - 0.6 * e, m + 0.6 * e, 9) for m, e in zip(middle, ends.max(axis=0), strict=True)]
-    com = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
-    com = com[outline.clearance_m(com) < 0.0]
-    return np.asarray(np.linalg.lstsq(_powers(com), outline.friction_radius_m(com), rcond=None)[0])
-
-
-def _powers(com: Float[np.ndarray, "*n 2"]) -> Float[np.ndarray, "*n 6"]:
-    x, y = com[..., 0], com[..., 1]
-    return np.stack([np.ones_like(x), x, y, x * x, x * y, y * y], axis=-1)
