@@ -60,7 +60,7 @@ class FilterConfig:
     """Exponent of the likelihood, below one since the model's errors last."""
     least_kept: float = 0.6
     """Part of the particles that every period leaves in effect; where it would be fewer the exponent is smaller."""
-    unseen_m: float = 0.004
+    unseen_m: float = 0.006
     """What no push tells about a centre of mass, added to its standard deviation [m]: the model's own bias."""
     shrink: float = 0.9
     """Liu and West's shrinkage of particles towards their mean when they are renewed."""
