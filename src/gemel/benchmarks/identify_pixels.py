@@ -45,7 +45,7 @@ def pixel_figures(
     folder.mkdir(parents=True, exist_ok=True)
     trials = 2 if quick else episodes
     worlds = [Pushes(FIRST_SEED + seed + k, trials, seconds=2.0 if quick else 0.0) for k in range(count)]
-    rows = LocalEngine().map(_measure, [_Job(one, str(folder), one.seed) for one in worlds], workers=workers)
+    rows = LocalEngine().map(_measure, [_Job(one, str(folder), max(seed, 0)) for one in worlds], workers=workers)
     return _figures(rows), rows
 
 
