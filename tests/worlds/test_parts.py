@@ -146,6 +146,18 @@ def test_truth_is_drawn_within_what_is_documented(seed: int) -> None:
         assert low <= hidden.parameters[name] <= high
 
 
+def test_no_camera_looks_at_the_inside_of_its_housing() -> None:
+    """In some worlds the drawn error would have put the wrist camera there, and it saw nothing."""
+    task, machine, guesses = get_task("push-t"), push_machine(), push_rig((160, 120), arm_occlusion=True)
+    for seed in (3, 11, 33, 103):
+        (wrist,) = (c for c in draw_hidden(task, machine, guesses, Imperfections(), seed).cameras if c.name == "wrist")
+        assert wrist.T_parent_camera is not None
+        ahead = wrist.T_parent_camera @ np.array([0.0, 0.0, 0.005])
+        assert not machine.is_in_housing(wrist.parent, ahead)
+    assert machine.is_in_housing("link6", np.array([0.07, 0.0, 0.015]))
+    assert not machine.is_in_housing("link6", np.array([0.07, 0.0, 0.021]))
+
+
 def test_another_seed_is_another_truth() -> None:
     """Every drawn number differs between two seeds; one seed draws the same twice."""
     task, machine, guesses = get_task("push-t"), push_machine(), push_rig((160, 120), arm_occlusion=True)

@@ -23,6 +23,10 @@ _BOUNCY: dict[str, Any] = {"solref": "0.006 0.4", "timestep_s": 0.0005}
 """A thrown cube bounces: below critical damping, which needs short steps to keep its energy balance."""
 
 
+_LENS_M = 0.005
+"""How far in front of its centre of projection a camera begins to see [m]."""
+
+
 class Stream(IntEnum):
     """Which part of a world a random generator belongs to."""
 
@@ -81,7 +85,7 @@ def draw_hidden(
         joint_offsets=np.where(machine.is_gripper, 0.0, imperfections.encoder_offset_rad)
         * rng.standard_normal(len(machine.joint_names)),
         T_world_bases={arm.name: _moved_base(rng, arm.T_world_base, imperfections) for arm in machine.arms},
-        cameras=tuple(_true_camera(rng, camera, imperfections) for camera in cameras),
+        cameras=tuple(_true_camera(rng, camera, imperfections, machine) for camera in cameras),
         friction=FrictionMap.random(
             rng,
             mean=friction,
@@ -107,19 +111,22 @@ def _moved_base(rng: np.random.Generator, nominal: SE3, imperfections: Imperfect
     return SE3(SO3.exp(np.array([0.0, 0.0, yaw])) @ nominal.rotation, nominal.translation + np.array([x, y, 0.0]))
 
 
-def _true_camera(rng: np.random.Generator, guess: Camera, imperfections: Imperfections) -> Camera:
-    """The camera whose guess is wrong by a random turn, shift, focal length and delay."""
+def _true_camera(rng: np.random.Generator, guess: Camera, imperfections: Imperfections, machine: Machine) -> Camera:
+    """The camera whose guess is wrong by a random turn, shift, focal length and delay; never inside its housing."""
     assert isinstance(guess.model, Pinhole)
     assert guess.T_parent_camera is not None
     turn = _random_direction(rng) * np.radians(rng.uniform(*imperfections.camera_rotation_error_deg))
     shift = _random_direction(rng) * rng.uniform(*imperfections.camera_position_error_m)
     scale = 1.0 + imperfections.camera_focal_error * float(rng.standard_normal())
     spread = imperfections.camera_delay_spread_s * float(rng.standard_normal())
-    model = guess.model
+    model, rotation = guess.model, guess.T_parent_camera.rotation @ SO3.exp(turn)
+    place = guess.T_parent_camera.translation + shift
+    if machine.is_in_housing(guess.parent, place + _LENS_M * rotation.as_matrix()[:, 2]):
+        place = place - 2.0 * shift
     return replace(
         guess,
         model=replace(model, fx=model.fx * scale, fy=model.fy * scale),
-        T_parent_camera=SE3(guess.T_parent_camera.rotation @ SO3.exp(turn), guess.T_parent_camera.translation + shift),
+        T_parent_camera=SE3(rotation, place),
         time_offset_s=-max(0.0, imperfections.camera_delay_s + spread),
     )
 

@@ -82,10 +82,21 @@ class Machine:
         opened = (robots.FINGER_TRAVEL,)
         return np.array([q for arm in self.arms for q in (*arm.home, *(opened if arm.has_gripper else ()))])
 
+    def is_in_housing(self, link: str, point: np.ndarray) -> bool:
+        """Whether a point (3,) in the frame of a link [m] lies inside a camera's housing."""
+        boxes = [s for arm in self.arms for part in arm.links if part.name == link for s in part.shapes]
+        return any(_holds(shape, point) for shape in boxes if shape.material == "camera")
+
     def columns(self, arm: Arm) -> slice:
         """Which measured joints are the hinges of an arm."""
         start = self.joint_names.index(arm.hinge_names[0])
         return slice(start, start + len(arm.links))
+
+
+def _holds(box: Shape, point: np.ndarray) -> bool:
+    turns = [SO3.exp(np.radians(angle) * axis) for angle, axis in zip(box.euler_deg, np.eye(3), strict=True)]
+    T_link_box = SE3(turns[0] @ turns[1] @ turns[2], np.array(box.position))
+    return bool(np.all(np.abs(T_link_box.inverse() @ point) < np.array(box.size)))
 
 
 def push_machine() -> Machine:

@@ -18,6 +18,8 @@ from gemel.stages.segment.view import View
 _ROTATION_SIGMA_RAD, _TRANSLATION_SIGMA_M = 0.035, 0.01
 _JOINT_SIGMA, _DELAY_SIGMA_S = 0.01, 0.03
 _STEP = 1e-4
+_LEAST_CONTRAST = 24.0
+"""Levels of 255 between dark and bright pixels of a camera that sees something; noise in the dark has fewer."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,16 @@ def build_views(
             view_from_shot[shot] = place.view(shot, resized(image, working_width))
             on_progress(len(view_from_shot) / len(shots))
     return [view_from_shot[shot] for shot in shots]
+
+
+def blind_cameras(views: list[View]) -> list[str]:
+    """Cameras none of whose views shows anything: covered, broken, or left in the dark."""
+    sees = {view.camera: False for view in views}
+    for view in views:
+        if not sees[view.camera]:
+            dark, bright = np.percentile(view.image, [2.0, 98.0])
+            sees[view.camera] = bool(bright - dark > _LEAST_CONTRAST)
+    return [camera for camera, is_seeing in sees.items() if not is_seeing]
 
 
 def resized(image: UInt8[np.ndarray, "h w *c"], width: int) -> UInt8[np.ndarray, "h2 w2 *c"]:

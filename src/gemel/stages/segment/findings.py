@@ -18,6 +18,14 @@ def not_found(name: str) -> Finding:
     )  # fmt: skip
 
 
+def camera_is_blind(camera: str) -> Finding:
+    """Nothing but noise."""
+    return Finding(
+        "camera-blind", Severity.WARNING, f"No frame of camera {camera!r} shows anything: it is left out.",
+        "uncover it, or lengthen its exposure; `gemel inspect` shows its brightness", stream=camera,
+    )  # fmt: skip
+
+
 def track_findings(track: MaskTrack, shares: np.ndarray, min_confidence: float, *, is_scan: bool) -> list[Finding]:
     """Findings about one camera's masks; `shares` is the part of each image that its mask covers."""
     found = []

@@ -27,10 +27,10 @@ from gemel.artifacts.split import FitData
 from gemel.errors import ConfigError, choices_text
 from gemel.geometry.bitmask import pack_masks
 from gemel.stages.segment.backends.choose import MaskFile, make_segmenter
-from gemel.stages.segment.build_views import Shot, build_views, choose_shots
+from gemel.stages.segment.build_views import Shot, blind_cameras, build_views, choose_shots
 from gemel.stages.segment.confidence import with_neighbours
 from gemel.stages.segment.config import ObjectPrompt, SegmentConfig
-from gemel.stages.segment.findings import not_found, track_findings
+from gemel.stages.segment.findings import camera_is_blind, not_found, track_findings
 from gemel.stages.segment.guess import FrameKey, Guess, Wanted
 from gemel.stages.segment.robot_shape import RobotShape
 from gemel.stages.segment.view import View
@@ -76,6 +76,9 @@ def segment(
     shots += [shot for shot in _prompted_shots(fit, config, painted or {}) if shot not in set(shots)]
     views = build_views(shots, fit, frames, robot, working_width=config.working_width,
                         on_progress=lambda f: on_progress(0.3 * f))  # fmt: skip
+    blind = blind_cameras(views)
+    findings += [camera_is_blind(camera) for camera in blind]
+    views = [view for view in views if view.camera not in blind]
     tracks: list[MaskTrack] = []
     for n, (name, prompt, episodes) in enumerate(wanted):
         of = [view for view in views if view.episode in episodes]
