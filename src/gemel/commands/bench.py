@@ -51,7 +51,8 @@ class Bench:
     variants: str | None = None
     """`all` with every comparison, or `full` for the default method alone (reconstruct); some of them (adapt)."""
     base: str | None = None
-    """Policy that estimators speak to: noise_trained or privileged (adapt)."""
+    """Policy that estimators speak to: noise_trained or privileged (adapt). [default: privileged for the T-block,
+    noise_trained for the hammer]"""
     parts: str | None = None
     """Parts to run, such as worlds,sbc (identify) or push-t,hammer,one-shot (adapt)."""
     poses: str | None = None

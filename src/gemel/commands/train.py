@@ -34,7 +34,7 @@ class Train:
     seed: int | None = None
     """Seed of the first of them. [default: 0]"""
     steps: int | None = None
-    """Control steps of each policy; with more, a training that has ended goes on. [default: 4000000]"""
+    """Control steps of each policy; with more, a training that has ended goes on. [default: 8000000]"""
     worlds: int | None = None
     """Simulations of each policy. [default: 512 on the processor, 2048 on a GPU]"""
     backend: str = "native"

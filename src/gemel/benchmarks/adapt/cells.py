@@ -31,6 +31,8 @@ class Cell:
     """Where the centre of mass is [m]."""
     prior_mean: float
     prior_sigma: float
+    base: str = "noise_trained"
+    """Policy that estimators speak to, unless told otherwise."""
 
     @property
     def task(self) -> Task:
@@ -43,7 +45,7 @@ class Cell:
         return Prior(self.parameter, self.prior_mean, self.prior_sigma, *self.task.parameter_ranges[self.parameter])
 
 
-TOP = Cell("top", "push-t", "object/t_block/com_y", 0.061, 0.040, 0.014)
-BOTTOM = Cell("bottom", "push-t", "object/t_block/com_y", -0.0071, 0.0076, 0.0155)
+TOP = Cell("top", "push-t", "object/t_block/com_y", 0.061, 0.040, 0.014, PRIVILEGED)
+BOTTOM = Cell("bottom", "push-t", "object/t_block/com_y", -0.0071, 0.0076, 0.0155, PRIVILEGED)
 HAMMER = Cell("hammer", "push-hammer", "object/hammer/com_x", 0.060, 0.040, 0.015)
 CELLS = {cell.name: cell for cell in (TOP, BOTTOM, HAMMER)}

@@ -20,7 +20,7 @@ class TrainConfig:
     """Agents of each variant, which differ only in their random numbers."""
     first_seed: int = 0
     """Seed of the first of them."""
-    steps: int = 4_000_000
+    steps: int = 8_000_000
     """Control steps of each agent."""
     worlds: int = 0
     """Simulations of each agent; 0 means 512 on the processor and 2,048 on a GPU."""
