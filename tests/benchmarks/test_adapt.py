@@ -39,7 +39,7 @@ def test_missing_networks_are_named_with_the_command_that_makes_them(tmp_path: P
     with pytest.raises(ConfigError, match=r"gemel train push-t --variant privileged --seeds 1"):
         bench_adapt(quick=True, seed=0, data=tmp_path, parts="push-t")
     (tmp_path / "push-t").mkdir()
-    made_policy(tmp_path / "push-t" / "noise_trained-0.safetensors")
+    made_policy(tmp_path / "push-t" / "privileged-0.safetensors")
     with pytest.raises(ConfigError, match=r"gemel train push-t --variant history_only"):
         bench_adapt(quick=True, seed=0, data=tmp_path, parts="push-t", variants="fused,history_only")
     with pytest.raises(ConfigError, match="'fussed' is unknown"):
@@ -50,7 +50,7 @@ def test_missing_networks_are_named_with_the_command_that_makes_them(tmp_path: P
 def test_a_small_run_gives_the_figures(tmp_path: Path) -> None:
     """Two variants, one seed, two episodes: success of both cells, the comparison, the time of an update."""
     (tmp_path / "push-t").mkdir()
-    made_policy(tmp_path / "push-t" / "noise_trained-0.safetensors")
+    made_policy(tmp_path / "push-t" / "privileged-0.safetensors")
     figures, rows = bench_adapt(quick=True, seed=0, data=tmp_path, parts="push-t", variants="prior_only,fused")
     assert {"success_strict_fused_top", "success_paper_prior_only_bottom", "p_fused_vs_prior_only_top"} <= set(figures)
     assert figures["episodes_per_cell"] == 2
