@@ -89,20 +89,15 @@ def _trained(asked: PolicyRun) -> tuple[Controller, Opened]:
 
 
 def _planned(asked: PolicyRun) -> tuple[Controller, Opened]:
-    """Strokes that are planned in the task's nominal scene; their physics is what the filter believes."""
+    """Strokes that are imagined with what the filter believes."""
     from gemel.runtime.adapt.make import make_estimator
     from gemel.services.policy.mpc import StrokeControl
-    from gemel.services.policy.nominal_arena import nominal_arena
-    from gemel.services.policy.push_outline import Outline
-    from gemel.services.sim.planar_push import PUSHER_RADIUS_M
-    from gemel.services.tasks import get_object
 
     opened = open_robot(asked.robot, asked.folder, "push-t")
-    arena = nominal_arena(opened.task.name)
     first, ends = next(iter(opened.task.parameter_ranges.items()))
     priors = [Prior(first, *asked.prior, *ends)] if asked.prior is not None else []
-    estimator = make_estimator(asked.variant or "fused", arena.task, priors)
-    return StrokeControl(arena, Outline.of(get_object(arena.object), PUSHER_RADIUS_M), estimator), opened
+    estimator = make_estimator(asked.variant or "fused", opened.task, priors)
+    return StrokeControl(opened.task, estimator), opened
 
 
 def open_robot(name: str, folder: Path, task_name: str) -> Opened:

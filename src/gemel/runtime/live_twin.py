@@ -29,7 +29,7 @@ from gemel.runtime.plates import Plates
 from gemel.runtime.rehearsal import Rehearsal, RehearsalConfig, middle
 from gemel.services.kinematics.joint_log import joint_log
 from gemel.services.policy.robot import Observation
-from gemel.services.render.renderer import Renderer, make_renderer
+from gemel.services.render.renderer import make_renderer
 from gemel.services.render.torch_threads import one_torch_thread
 from gemel.services.sim.joint_path import JointPath
 from gemel.services.tracking.evidence import moved
@@ -92,7 +92,7 @@ class LiveTwin:
         from gemel.services.tracking.tracked_object import TrackedObject
 
         self.config = config or LiveConfig()
-        seen, renderer = twin.reconstruction, _renderer(self.config.threads)
+        seen, renderer = twin.reconstruction, make_renderer("cpu", threads=self.config.threads)
         if not seen.objects:
             raise ConfigError("The twin has no object to follow.", remedy="reconstruct one first")
         self._twin, self._joints = twin, joints
@@ -211,14 +211,6 @@ class LiveTwin:
 
     def _belief(self) -> Belief:
         return replace(self._rehearsal.belief, record=self._twin.belief.record)
-
-
-def _renderer(threads: int) -> Renderer:
-    if threads == 0:
-        return make_renderer("cpu")
-    from gemel.services.render.cpu import RendererCpu
-
-    return RendererCpu(threads)
 
 
 def _sd(pose: FramePose, T_world_object: SE3) -> Float[np.ndarray, "6"]:

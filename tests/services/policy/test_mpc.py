@@ -16,7 +16,7 @@ from gemel.services.policy.stroke_kernel import plan_costs
 from gemel.services.policy.stroke_library import LENGTHS_M, Ring, Strokes
 from gemel.services.policy.stroke_plans import MpcConfig, composed
 from gemel.services.sim.native import SimulatorNative
-from gemel.services.tasks import get_object
+from gemel.services.tasks import get_object, get_task
 
 OUTLINE = Outline.of(get_object("t_block"), 0.010)
 COM = "object/t_block/com_y"
@@ -24,7 +24,7 @@ COM = "object/t_block/com_y"
 
 def _control(**settings: int) -> StrokeControl:
     known = Fixed((COM,), np.array([0.032]), np.array([0.005]))
-    return StrokeControl(nominal_arena(), OUTLINE, known, MpcConfig(strokes=150, beam=48, **settings))
+    return StrokeControl(get_task("push-t"), known, MpcConfig(strokes=150, beam=48, **settings))
 
 
 def test_where_the_block_is_right_nothing_moves() -> None:

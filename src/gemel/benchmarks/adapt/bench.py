@@ -48,6 +48,11 @@ def bench_adapt(
     if poses not in _POSES:
         raise ConfigError(f"Poses {choices_text(poses, _POSES)}", remedy="use one of them")
     if poses == CAMERAS:
+        if parts != "all":
+            raise ConfigError(
+                f"Parts {parts!r} were asked for with poses from cameras, which are run in the top cell alone.",
+                remedy="leave out --parts, or --poses cameras",
+            )
         return bench_cameras(
             quick=quick, seed=seed, folder=folder, recordings=recordings, worlds=worlds, episodes=episodes or 20,
             workers=workers, variants=_chosen(variants, VARIANTS, "Variant") if variants != "all" else WATCHED,

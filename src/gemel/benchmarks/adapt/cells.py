@@ -8,10 +8,11 @@ handle, with a standard deviation of 1.5 cm.
 from dataclasses import dataclass
 
 from gemel.artifacts.task import Task
+from gemel.runtime.adapt.make import ESTIMATED
 from gemel.services.policy.estimator import Prior
 from gemel.services.tasks import get_task
 
-PRIVILEGED, ESTIMATED = "privileged", ("prior_only", "history_only", "fused_memoryless", "fused")
+PRIVILEGED = "privileged"
 WITH_ENCODERS = ("history_only", "fused_memoryless")
 VARIANTS = (PRIVILEGED, "noise_trained", "randomised", "randomised_history", *ESTIMATED)
 """`privileged` and `noise_trained` are told the truth; `ESTIMATED` run the base policy on what an estimator says."""

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import gemel
-from gemel.benchmarks.adapt.cells import ESTIMATED, WITH_ENCODERS
+from gemel.benchmarks.adapt.cells import WITH_ENCODERS
 from gemel.errors import ConfigError
+from gemel.runtime.adapt.make import ESTIMATED
 
 SHIPPED = Path(gemel.__file__).parent / "samples" / "policies"
 

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from gemel.benchmarks.adapt.cells import CELLS, ESTIMATED, PAPER, STRICT
+from gemel.benchmarks.adapt.cells import CELLS, PAPER, STRICT
 from gemel.benchmarks.adapt.trials import Trials
+from gemel.runtime.adapt.make import ESTIMATED
 from gemel.services.stats import hierarchical_difference, hierarchical_interval, wilson_interval
 from gemel.services.stats.hierarchical import Difference
 

@@ -12,10 +12,10 @@ from typing import Protocol
 import numpy as np
 from jaxtyping import Float
 
-from gemel.benchmarks.adapt.cells import ESTIMATED, MPC, WITH_ENCODERS, Cell
+from gemel.benchmarks.adapt.cells import MPC, WITH_ENCODERS, Cell
 from gemel.benchmarks.adapt.files import encoders_file, policy_file
 from gemel.benchmarks.adapt.strokes import StrokeControls
-from gemel.runtime.adapt.make import make_estimator
+from gemel.runtime.adapt.make import ESTIMATED, make_estimator
 from gemel.services.policy.checkpoint import TrainedNetwork, load_network
 from gemel.services.policy.conditioned import PushController
 from gemel.services.policy.estimator import Estimator, Fixed, Planar, Points

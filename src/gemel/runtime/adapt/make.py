@@ -13,11 +13,11 @@ from gemel.runtime.adapt.push_model import QuasiStaticPush
 from gemel.services.policy.checkpoint import load_network
 from gemel.services.policy.estimator import Estimator, Fixed, Prior, even_prior
 from gemel.services.policy.push_outline import Outline
+from gemel.services.sim.planar_push import PUSHER_RADIUS_M
 from gemel.services.tasks import get_object
 
 ESTIMATED = ("prior_only", "history_only", "fused_memoryless", "fused")
-"""Variants that run a policy trained on estimates (`noise_trained`) with an estimator beside it."""
-_TIP_RADIUS_M = 0.010
+"""Variants that run a policy which is told parameters, with an estimator beside it."""
 _OTHER_AXIS_SIGMA_M, _OTHER_AXIS_MOST_M = 0.003, 0.015
 """Centre of mass along the axis about which the object is symmetric."""
 
@@ -57,5 +57,5 @@ def make_filter(task: Task, priors: Sequence[Prior], config: FilterConfig | None
     across = [f"object/{thing.name}/com_{axis}" for axis in "xy" if f"object/{thing.name}/com_{axis}" not in names]
     most = _OTHER_AXIS_MOST_M
     both = (*priors, *(Prior(name, 0.0, _OTHER_AXIS_SIGMA_M, -most, most) for name in across))
-    model = QuasiStaticPush(thing.name, Outline.of(thing, _TIP_RADIUS_M), period_s=task.control_period_s)
+    model = QuasiStaticPush(thing.name, Outline.of(thing, PUSHER_RADIUS_M), period_s=task.control_period_s)
     return PushFilter(model, both, config)

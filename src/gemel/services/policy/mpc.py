@@ -9,13 +9,15 @@ late by a period, so plans begin where tip and object will be when the next comm
 import numpy as np
 from jaxtyping import Float
 
-from gemel.services.policy.arena import Arena
+from gemel.artifacts.task import Task
 from gemel.services.policy.estimator import Estimator, Planar, Points
-from gemel.services.policy.features import action_bound_m
+from gemel.services.policy.features import action_bound_m, to_object
 from gemel.services.policy.push_belief import PushBelief, push_belief
 from gemel.services.policy.push_outline import Outline
 from gemel.services.policy.stroke_library import Strokes
 from gemel.services.policy.stroke_plans import MpcConfig, StrokePlans
+from gemel.services.sim.planar_push import PUSHER_RADIUS_M
+from gemel.services.tasks import get_object
 
 Point = Float[np.ndarray, "2"]
 Pose = Float[np.ndarray, "3"]
@@ -30,10 +32,10 @@ _SPARE_S = 0.15
 class StrokeControl:
     """One robot; answers as `PushController` does, for a single episode."""
 
-    def __init__(self, arena: Arena, outline: Outline, estimator: Estimator, config: MpcConfig | None = None) -> None:
-        self.task, self.estimator, self._config = arena.task, estimator, config or MpcConfig()
-        self._object, self._outline = arena.object, outline
-        self._bound_m = action_bound_m(arena.task)
+    def __init__(self, task: Task, estimator: Estimator, config: MpcConfig | None = None) -> None:
+        self.task, self.estimator, self._config = task, estimator, config or MpcConfig()
+        self._outline = Outline.of(get_object(task.objects[0]), PUSHER_RADIUS_M)
+        self._bound_m = action_bound_m(task)
         self.plans = 0
         self.start(1)
 
@@ -58,13 +60,13 @@ class StrokeControl:
         self.estimator.update(object_xyyaw, tip_xy, self._past)
         if self._target is None:
             self._target = tip_xy[0].copy()
-        belief = push_belief(self.estimator, self._object)
+        belief = push_belief(self.estimator, self.task.objects[0])
         pose = self._soon(object_xyyaw[0], tip_xy[0], belief)
-        place = to_frame(pose, self._target + belief.offset)
+        place = to_object((self._target + belief.offset - pose[:2])[None], pose[2:])[0]
         step = self._walked(place)
         if step is None:
             step = self._decided(pose, place, belief)
-        step = to_world_vector(pose, step)
+        step = to_object(step[None], -pose[2:])[0]  # the other way round: `to_world` shortens
         step *= min(1.0, self._bound_m / max(float(np.abs(step).max()), 1e-9))
         self._target, self._past, self._steps = self._target + step, step[None], self._steps + 1
         return self._past
@@ -122,16 +124,3 @@ class StrokeControl:
         self._heading = float(np.arctan2(ahead[1], ahead[0]))
         most = min(self._config.push_speed * self._bound_m, 0.5 * length + 0.003)
         return np.asarray(ahead * min(1.0, most / length))
-
-
-def to_frame(pose: Pose, point: Point) -> Point:
-    """A point of the world in the frame of a pose."""
-    c, s = np.cos(pose[2]), np.sin(pose[2])
-    x, y = point - pose[:2]
-    return np.array([c * x + s * y, c * y - s * x])
-
-
-def to_world_vector(pose: Pose, vector: Point) -> Point:
-    """A vector of a pose's frame in the world."""
-    c, s = np.cos(pose[2]), np.sin(pose[2])
-    return np.array([c * vector[0] - s * vector[1], s * vector[0] + c * vector[1]])

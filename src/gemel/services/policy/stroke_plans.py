@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 
 from gemel.artifacts.task import Task
 from gemel.services.policy.estimator import Planar
-from gemel.services.policy.features import action_bound_m
+from gemel.services.policy.features import action_bound_m, to_object
 from gemel.services.policy.outcome import wrapped
 from gemel.services.policy.push_belief import PushBelief
 from gemel.services.policy.push_outline import Outline
@@ -74,9 +74,7 @@ class StrokePlans:
         length = np.array(LENGTHS_M)
         ends = strokes.starts[:, None] + length[None, :, None] * strokes.ways[:, None]
         starts = np.broadcast_to(strokes.starts[:, None], ends.shape)
-        c, s = np.cos(motions[..., 2]), np.sin(motions[..., 2])
-        off = ends - motions[..., :2]
-        left = np.stack([c * off[..., 0] + s * off[..., 1], c * off[..., 1] - s * off[..., 0]], axis=-1)
+        left = to_object((ends - motions[..., :2]).reshape(-1, 2), motions[..., 2].ravel()).reshape(ends.shape)
         seconds = config.pause_s + length / (config.push_speed * self._bound_m) * self._period_s
         error = config.error_m + 0.5 * self._fragility(strokes, motions, belief)
         columns = [

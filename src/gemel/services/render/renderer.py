@@ -111,8 +111,11 @@ def _obstacle(name: str) -> str:
     return ""
 
 
-def make_renderer(name: str = "auto") -> Renderer:
-    """The named back end; "auto" is cuda if usable, else cpu, and never anything else."""
+def make_renderer(name: str = "auto", *, threads: int = 0) -> Renderer:
+    """The named back end; "auto" is cuda if usable, else cpu, and never anything else.
+
+    `threads` are those of cpu; 0 means all cores.
+    """
     if name == "auto":
         name = "cuda" if not _obstacle("cuda") else "cpu"
     if name not in BACKENDS:
@@ -125,7 +128,7 @@ def make_renderer(name: str = "auto") -> Renderer:
     if name == "cpu":
         from gemel.services.render.cpu import RendererCpu
 
-        return RendererCpu()
+        return RendererCpu(threads or None)
     from gemel.services.render.reference import RendererReference
 
     return RendererReference()
