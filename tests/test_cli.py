@@ -37,6 +37,17 @@ def test_help_answers_in_half_a_second() -> None:
         assert command in text
 
 
+def test_a_reader_that_stops_early_is_no_error() -> None:
+    """`gemel bench --help | head -1` says nothing but the line."""
+    gemel = subprocess.Popen(
+        [sys.executable, "-m", "gemel", "bench", "--help"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert gemel.stdout is not None and gemel.stderr is not None
+    gemel.stdout.close()
+    assert gemel.stderr.read() == b""
+    assert gemel.wait() in (0, 141)
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help_for_every_option(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """`gemel COMMAND --help` exits with 0 and explains itself."""

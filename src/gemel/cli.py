@@ -1,5 +1,6 @@
 """The command line. Commands live in `commands/`, one dataclass each; this file only parses and reports errors."""
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,10 +15,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     import tyro
 
     given = list(sys.argv[1:] if arguments is None else arguments)
-    command = tyro.extras.subcommand_cli_from_dict(
-        _commands(), prog="gemel", description=_DESCRIPTION, args=_with_json_target(given),
-    )  # fmt: skip
     try:
+        command = tyro.extras.subcommand_cli_from_dict(
+            _commands(), prog="gemel", description=_DESCRIPTION, args=_with_json_target(given),
+        )  # fmt: skip
         return int(command.run())
     except GemelError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -25,7 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\nstopped; run the same command again to go on where it was", file=sys.stderr)
         return 130
-    except BrokenPipeError:
+    except BrokenPipeError:  # `gemel … | head`: nobody reads on, so nothing may be written at exit either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
 
 

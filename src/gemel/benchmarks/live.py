@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
+from gemel.artifacts.belief import Belief
 from gemel.artifacts.capture import Capture, EpisodeKind
 from gemel.artifacts.split import FitData, Split
 from gemel.artifacts.twin import Twin
@@ -111,7 +112,7 @@ def _row(one: _Followed, left: np.ndarray, right: np.ndarray, truth: Truth) -> R
         "pose_lag_ms": 1e3 * _pose_lag_s(told, one),
         "lost_frames": sum(bool(state.lost) for state in one.states),
     }
-    return {**row, **_learnt(one, truth)}
+    return {**row, **_learnt(one, right, truth)}
 
 
 def _pose_lag_s(told: Float[np.ndarray, "t 4 4"], one: _Followed) -> float:
@@ -129,30 +130,34 @@ def _pose_lag_s(told: Float[np.ndarray, "t 4 4"], one: _Followed) -> float:
     return float(_SHIFTS_S[int(np.argmin(gaps))])
 
 
-def _learnt(one: _Followed, truth: Truth) -> Row:
-    """Width of the 90 % interval of the centre of mass before and after, and whether the truth is inside it."""
-    name = next((n for n in one.states[0].belief.names if n.endswith("/com_y") and n in truth.parameters), "")
-    if not name:
-        return {}
-    ends = []
-    for state in (one.states[0], one.states[-1]):
-        values = state.belief.samples[:, state.belief.names.index(name)]
-        ends.append(weighted_quantiles(values, state.belief.weights, np.array([0.05, 0.95])))
+def _learnt(one: _Followed, right: np.ndarray, truth: Truth) -> Row:
+    """Width of the 90 % intervals of the centre of mass along the table before and after, how far off its median is,
+    and the part of these intervals that hold the truth; along the true axes of the object."""
+    ends = [_com_quantiles(state.belief, right, truth.object_name) for state in (one.states[0], one.states[-1])]
+    low, middle, high = ends[1]
     return {
-        "com_interval_mm_before": 1e3 * float(ends[0][1] - ends[0][0]),
-        "com_interval_mm_after": 1e3 * float(ends[1][1] - ends[1][0]),
-        "is_com_inside": bool(ends[1][0] <= truth.parameters[name] <= ends[1][1]),
+        "com_interval_mm_before": 1e3 * float((ends[0][2] - ends[0][0]).mean()),
+        "com_interval_mm_after": 1e3 * float((high - low).mean()),
+        "com_error_mm_before": 1e3 * float(np.linalg.norm(ends[0][1] - truth.com[:2])),
+        "com_error_mm_after": 1e3 * float(np.linalg.norm(middle - truth.com[:2])),
+        "com_coverage90_after": float(np.mean((low <= truth.com[:2]) & (truth.com[:2] <= high))),
     }
 
 
+def _com_quantiles(belief: Belief, right: np.ndarray, name: str) -> Float[np.ndarray, "3 2"]:
+    """5, 50 and 95 % of the centre of mass along x and y of the object's true frame; `right` is that frame's pose in
+    the frame of the reconstruction, which the belief speaks of."""
+    columns = [belief.names.index(f"object/{name}/com_{axis}") for axis in "xyz"]
+    p_true = (belief.samples[:, columns] - right[:3, 3]) @ right[:3, :3]
+    levels = np.array([0.05, 0.5, 0.95])
+    return np.stack([weighted_quantiles(p_true[:, i], belief.weights, levels) for i in range(2)], axis=1)
+
+
 def _figures(rows: list[Row]) -> dict[str, float]:
-    keys = ("position_mm", "rotation_deg", "static_position_mm", "static_rotation_deg", "lag_ms", "pose_lag_ms")
+    keys = ("position_mm", "rotation_deg", "static_position_mm", "static_rotation_deg", "lag_ms", "pose_lag_ms",
+            "com_interval_mm_before", "com_interval_mm_after", "com_error_mm_before", "com_error_mm_after",
+            "com_coverage90_after")  # fmt: skip
     figures = {key: float(np.nanmean([float(str(row[key])) for row in rows])) for key in keys}
     figures["lost_frames"] = float(sum(int(str(row["lost_frames"])) for row in rows))
     figures["episodes"] = float(len(rows))
-    learnt = [row for row in rows if "is_com_inside" in row]
-    if learnt:
-        for key in ("com_interval_mm_before", "com_interval_mm_after", "is_com_inside"):
-            label = "com_coverage90_after" if key == "is_com_inside" else key
-            figures[label] = float(np.mean([float(row[key]) for row in learnt]))  # type: ignore[arg-type]
     return figures

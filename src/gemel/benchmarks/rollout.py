@@ -33,6 +33,7 @@ from gemel.services.sim.slots import resting_commands
 _ROUNDS = 9
 _CPU_WORLDS, _CPU_PERIODS = 256, 20
 _GPU_WORLDS, _GPU_PERIODS = (4096, 32768), 20
+_GPU_FRAME_WORLDS = 1024
 _APPROACH_M = 0.02
 _MOVED_M = 0.001
 
@@ -70,7 +71,7 @@ def bench_rollout(*, quick: bool = False, seed: int = 0) -> Result:
             figures |= {f"{name}_{count}": value for name, value in found.items()}
             rows += more
         if not usable_backends()["cuda"]:
-            figures["frames_per_s_gpu"] = _frames_per_s("cuda", 16, 10, seed)
+            figures["frames_per_s_gpu"] = _frames_per_s("cuda", 16 if quick else _GPU_FRAME_WORLDS, 10, seed)
     return figures, rows
 
 

@@ -30,6 +30,12 @@ def ground(count: int, *, has_camera: bool = False, randomisation: Randomisation
     return Playground(ARENA, simulator, randomisation=randomisation, cameras=cameras)
 
 
+def frames(ground: Playground) -> Any:
+    """What the front cameras of all simulations see."""
+    assert ground.cameras is not None
+    return ground.cameras.images(np.arange(ground.count), ground.randomisation, ground.rng)["front"]
+
+
 def vector(count: int, **options: Any) -> Any:
     from gemel.services.policy.twin_env import TwinVectorEnv
 
@@ -86,6 +92,18 @@ def test_an_episode_that_ends_begins_anew_and_the_others_go_on() -> None:
     assert low <= state[1, 1] <= high
 
 
+def test_only_the_images_of_an_episode_that_ended_are_drawn_anew() -> None:
+    """The final frames show the goal reached; in the next observation that simulation's image alone is another."""
+    env = vector(2, has_camera=True)
+    goal = ARENA.task.goal
+    env.reset(seed=1, options={"object/x": np.array([0.4, goal["object/x"]]), "object/yaw": np.zeros(2),
+                               "object/y": np.array([0.1, goal["object/y"]])})  # fmt: skip
+    seen, _, terminated, _, infos = env.step(np.zeros((2, 2)))
+    assert terminated.tolist() == [False, True]
+    is_same = [np.array_equal(seen["front"][k], infos["final_obs"]["front"][k]) for k in range(2)]
+    assert is_same == [True, False]
+
+
 def test_time_runs_out_as_the_task_says() -> None:
     env = vector(2, randomisation=Randomisation.none())
     env.reset(seed=2, options={"object/y": 0.13, "object/x": 0.36})
@@ -119,19 +137,20 @@ def test_images_are_late_and_differ_by_light_and_noise() -> None:
     start = {"object/x": np.full(2, 0.44), "object/y": np.full(2, 0.16), "object/yaw": np.zeros(2),
              "tip/x": np.full(2, 0.44), "tip/y": np.full(2, 0.32)}  # fmt: skip
     plain.reset(np.arange(2), start)
-    first = plain.cameras.images(0, plain.randomisation, plain.rng)["front"]
-    np.testing.assert_array_equal(first, plain.cameras.images(1, plain.randomisation, plain.rng)["front"])
+    first, second = frames(plain)
+    np.testing.assert_array_equal(first, second)
     plain.step(np.array([[0.0, -0.02], [0.0, -0.02]]))
-    now = plain.cameras.images(0, plain.randomisation, plain.rng)["front"]
-    assert np.any(now != first)
-    draws = plain.cameras._draws[0]
-    draws["front"] = replace(draws["front"], time_offset_s=-ARENA.task.control_period_s)
-    np.testing.assert_array_equal(plain.cameras.images(0, plain.randomisation, plain.rng)["front"], first)
+    assert np.any(frames(plain)[0] != first)
+    draws = plain.cameras._draws["front"]
+    draws[0] = replace(draws[0], time_offset_s=-ARENA.task.control_period_s)
+    np.testing.assert_array_equal(frames(plain)[0], first)
+    assert np.any(frames(plain)[1] != first)
     varied = ground(2, has_camera=True)
     varied.reset(np.arange(2), start)
     assert varied.cameras is not None
-    both = [varied.cameras.images(row, varied.randomisation, varied.rng)["front"].astype(float) for row in (0, 1)]
+    both = frames(varied).astype(float)
     assert np.abs(both[0] - both[1]).mean() > 1.0
+    assert np.std(frames(varied).astype(float) - both) == pytest.approx(255.0 * np.sqrt(2.0) * 0.01, rel=0.2)
 
 
 def test_the_environment_is_registered_and_says_what_it_needs(project: Any) -> None:

@@ -25,7 +25,7 @@ def test_a_wall_hides_half_the_sky_at_its_foot_and_none_far_away() -> None:
     assert hidden[0] == pytest.approx(0.5, abs=1e-3)
     assert hidden[-1] < 1e-3
     assert torch.all(hidden.diff() < 0.0)
-    lifted = [float(occlusion(torch.tensor([0.01]), 0.04, gap, 0.07)) for gap in (0.05, 0.1, 0.3, 1.0)]
+    lifted = [float(occlusion(torch.tensor([0.01]), 0.04, torch.tensor(gap), 0.07)) for gap in (0.05, 0.1, 0.3, 1.0)]
     assert lifted == sorted(lifted, reverse=True)
     assert lifted[-1] < 0.05
 
@@ -36,9 +36,9 @@ def test_distances_turn_and_move_with_the_object() -> None:
     local = np.array([[0.13, 0.075, 0.0], [0.0, -0.15, 0.0], [0.0, 0.0, 0.0]])
     for pose in (placed(0.4, 0.1, 0.0), placed(0.3, -0.2, 2.1)):
         p = torch.tensor((pose @ local)[:, :2], dtype=torch.float32)
-        distance, gap, _ = caster.distances(pose.as_matrix(), p)
-        np.testing.assert_allclose(distance.numpy(), [0.03, 0.05, -0.025], atol=0.004)
-        assert gap == pytest.approx(0.0, abs=1e-6)
+        (around,) = caster.distances(pose.as_matrix()[None], p)
+        np.testing.assert_allclose(around.distances_m[0].numpy(), [0.03, 0.05, -0.025], atol=0.004)
+        assert float(around.gaps_m) == pytest.approx(0.0, abs=1e-6)
 
 
 def test_a_fit_finds_the_shade_on_a_textured_table_and_takes_it_out() -> None:
@@ -50,11 +50,12 @@ def test_a_fit_finds_the_shade_on_a_textured_table_and_takes_it_out() -> None:
     p, plain = torch.tensor(places, dtype=torch.float32), torch.tensor(truth, dtype=torch.float32)
     shadow, pose = ContactShadow(0.8, 0.7, (0.3, -0.2)), placed(0.45, 0.0, 0.6)
     caster = ShadowCaster(MESH, 0.0, "cpu")
-    shaded = plain * caster.kept_light(shadow, pose.as_matrix(), p)[:, None]
-    is_seen = caster.distances(pose.as_matrix(), p)[0].numpy() > 0.0
+    shaded = plain * caster.kept_light(shadow, pose.as_matrix()[None], p)[0, :, None]
+    (around,) = caster.distances(pose.as_matrix()[None], p)
+    is_seen = around.distances_m[0].numpy() > 0.0
     found, clean = fit_shadow({"t_block": caster}, {"t_block": pose}, p, shaded, is_seen)
     assert found.strength == pytest.approx(shadow.strength, rel=0.15)
-    beside = is_seen & (caster.distances(pose.as_matrix(), p)[0].numpy() < 0.1)
+    beside = is_seen & (around.distances_m[0].numpy() < 0.1)
     error = (clean - plain).abs().mean(dim=1).numpy()
     before = (shaded - plain).abs().mean(dim=1).numpy()
     assert np.median(error[beside]) < 0.2 * np.median(before[beside])

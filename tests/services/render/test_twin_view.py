@@ -4,16 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch  # noqa: TID253
 
 from gemel.artifacts.camera import Camera
 from gemel.artifacts.reconstruction import ColourResponse
 from gemel.benchmarks.rollout_scene import nominal_looks
 from gemel.errors import ConfigError
-from gemel.geometry import OpenCV, Pinhole
+from gemel.geometry import SE3, OpenCV, Pinhole
 from gemel.services.render.lens import Lens
 from gemel.services.render.mesh_raster import silhouette
-from gemel.services.render.renderer import make_renderer
-from gemel.services.render.twin_view import KINDS, TwinView
+from gemel.services.render.renderer import make_renderer, usable_backends
+from gemel.services.render.twin_view import KINDS, TwinView, Viewpoint
 
 LOOKS = nominal_looks()
 BLOCK = LOOKS.placements["t_block"].as_matrix()
@@ -65,6 +66,24 @@ def test_each_camera_makes_its_own_colours() -> None:
     assert seen.colour[block].mean() == pytest.approx(0.5 * plain.colour[block].mean(), rel=0.05)
 
 
+@pytest.mark.parametrize("backend", ["cpu", "cuda"])
+def test_many_scenes_are_drawn_as_each_alone(backend: str, view: TwinView) -> None:
+    """Blocks that lie, are lifted and are tilted, links and cameras elsewhere: colours as in a drawing of one scene."""
+    if usable_backends()[backend]:
+        pytest.skip(usable_backends()[backend])
+    many = TwinView(LOOKS, ("pusher",), renderer=make_renderer(backend))
+    tilt = SE3.exp(np.array([0.0, 0.0, 0.02, 0.5, 0.3, 0.1])).as_matrix()
+    lift = SE3.exp(np.array([0.05, -0.08, 0.03, 0.0, 0.0, 0.7])).as_matrix()
+    blocks = np.stack([BLOCK, BLOCK @ tilt, BLOCK @ lift, BLOCK @ SE3.exp(np.array([0.1, 0, 0, 0, 0, -1])).as_matrix()])
+    links = np.stack([LINKS @ SE3.exp(np.array([0.01 * k, 0.0, 0.0, 0.1 * k, 0.0, 0.0])).as_matrix() for k in range(4)])
+    cameras = many.Ts_camera_world("front", links).copy()
+    cameras[:, 0, 3] += [0.0, 0.02, -0.02, 0.01]
+    together = many.draw_scenes(links, {"t_block": blocks}, "front", cameras).cpu().numpy()
+    for k in range(4):
+        (alone,) = view.draw(links[k], {"t_block": blocks[k]}, [Viewpoint("front", cameras[k])])
+        np.testing.assert_allclose(np.clip(together[k], 0.0, 1.0), alone.colour, atol=2e-3 if backend == "cuda" else 0)
+
+
 def test_an_unknown_camera_or_link_is_refused(view: TwinView) -> None:
     with pytest.raises(ConfigError, match="front"):
         view.camera("frnt")
@@ -80,7 +99,7 @@ def test_a_bent_image_straightens_to_what_was_drawn() -> None:
     y, x = np.mgrid[:height, :width]
     direction = np.stack([(x + 0.5 - lens.intrinsics[2]) / 150.0, (y + 0.5 - lens.intrinsics[3]) / 150.0], axis=-1)
     smooth = (0.5 + 0.3 * np.sin(4.0 * direction)).astype(np.float32)
-    bent = lens.bend(np.concatenate([smooth, smooth[..., :1]], axis=-1))
+    bent = lens.bend(torch.tensor(np.concatenate([smooth, smooth[..., :1]], axis=-1))[None])[0].numpy()
     assert bent.shape == (120, 160, 3)
     straight, is_known = model.undistort(bent)
     y, x = np.mgrid[:120, :160]

@@ -44,6 +44,11 @@ class CameraDraw:
     time_offset_s: float
     gain: tuple[float, float, float]
 
+    @staticmethod
+    def none() -> "CameraDraw":
+        """A camera that is where and as it is believed to be, and not late."""
+        return CameraDraw(SE3.identity(), 0.0, (1.0, 1.0, 1.0))
+
 
 def draw_camera(camera: Camera, randomisation: Randomisation, rng: np.random.Generator) -> CameraDraw:
     """A camera as one of those that the calibration allows."""

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Float, Int, UInt8
 
 from gemel.geometry import SE3, SO3
+from gemel.geometry.se3 import stack
 from gemel.services.policy.randomisation import CameraDraw, Randomisation, draw_camera
-from gemel.services.render.twin_view import TwinView, Viewpoint
+from gemel.services.render.twin_view import TwinView
 
 _LONGEST_LATENCY_S = 0.5
 
@@ -24,10 +25,11 @@ class TwinCameras:
         self._view, self._model, self._period_s = view, model, period_s
         self._mujoco: Any = mujoco
         self._data = mujoco.MjData(model)
-        self._bodies = [model.body(name).id for name in self.links_of(model, view.objects)]
+        self._links = [model.body(name).id for name in self.links_of(model, view.objects)]
+        self._objects = {name: model.body(name).id for name in view.objects if self._has(name)}
         depth = int(np.ceil(_LONGEST_LATENCY_S / period_s)) + 1
         self._past: deque[np.ndarray] = deque(maxlen=depth)
-        self._draws: dict[int, dict[str, CameraDraw]] = {}
+        self._draws: dict[str, list[CameraDraw]] = {}
 
     @staticmethod
     def links_of(model: Any, objects: Sequence[str]) -> list[str]:
@@ -45,58 +47,70 @@ class TwinCameras:
         """Some simulations begin an episode in these states, with cameras that are a little off."""
         if not self._past:
             self._past.append(qpos.copy())
+            self._draws = {name: [CameraDraw.none()] * len(qpos) for name in self.names}
         for states in self._past:
             states[rows] = qpos[rows]
         for row in rows:
-            self._draws[int(row)] = {
-                name: draw_camera(self._view.camera(name), randomisation, rng) for name in self.names
-            }
+            for name in self.names:
+                self._draws[name][row] = draw_camera(self._view.camera(name), randomisation, rng)
 
     def note(self, qpos: Float[np.ndarray, "sim nq"]) -> None:
         """States one control period later."""
         self._past.append(qpos.copy())
 
     def images(
-        self, row: int, randomisation: Randomisation, rng: np.random.Generator
-    ) -> dict[str, UInt8[np.ndarray, "_ _ 3"]]:
-        """The newest frame of each camera of one simulation."""
-        found = {}
-        for name in self.names:
-            draw = self._draws[row][name]
-            links, objects = self._poses(self._state(row, draw.time_offset_s))
-            plain = self._view.viewpoint(name, links)
-            T_camera_world = draw.T_true_camera.inverse().as_matrix() @ plain.T_camera_world
-            (image,) = self._view.draw(links, objects, [Viewpoint(name, T_camera_world, draw.gain)])
-            noisy = image.colour + randomisation.pixel_noise * rng.standard_normal(image.colour.shape, dtype=np.float32)
-            found[name] = np.clip(np.round(255.0 * noisy), 0, 255).astype(np.uint8)
-        return found
+        self, rows: Int[np.ndarray, " b"], randomisation: Randomisation, rng: np.random.Generator
+    ) -> dict[str, UInt8[np.ndarray, "b _ _ 3"]]:
+        """The newest frame of each camera of some simulations."""
+        size = self._view.scenes_at_once
+        parts = [rows[first : first + size] for first in range(0, len(rows), size)]
+        return {
+            name: np.concatenate([self._frames(name, part, randomisation.pixel_noise, rng) for part in parts])
+            for name in self.names
+        }
 
-    def _state(self, row: int, time_offset_s: float) -> np.ndarray:
-        """The state so long after now, between two remembered ones; a camera cannot see the future."""
-        back = float(np.clip(-time_offset_s / self._period_s, 0.0, len(self._past) - 1))
-        newer = int(back)
-        older = min(newer + 1, len(self._past) - 1)
-        return between(self._model, self._past[-1 - newer][row], self._past[-1 - older][row], back - newer)
+    def _frames(
+        self, name: str, rows: Int[np.ndarray, " b"], noise: float, rng: np.random.Generator
+    ) -> UInt8[np.ndarray, "b _ _ 3"]:
+        from gemel.services.render.exposure import exposed
 
-    def _poses(self, qpos: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        """`Ts_world_link` and `T_world_object` by name."""
-        self._data.qpos[:] = qpos
-        self._mujoco.mj_kinematics(self._model, self._data)
-        every = SE3(SO3(np.array(self._data.xquat)), np.array(self._data.xpos)).as_matrix()
-        objects = {name: every[self._model.body(name).id] for name in self._view.objects if self._has(name)}
-        return every[self._bodies], objects
+        draws = [self._draws[name][row] for row in rows]
+        links, objects = self._poses(self._states(rows, np.array([draw.time_offset_s for draw in draws])))
+        off = stack([draw.T_true_camera for draw in draws]).inverse().as_matrix()
+        colour = self._view.draw_scenes(links, objects, name, off @ self._view.Ts_camera_world(name, links))
+        return exposed(colour, np.array([draw.gain for draw in draws]), noise, rng)
+
+    def _states(
+        self, rows: Int[np.ndarray, " b"], time_offsets_s: Float[np.ndarray, " b"]
+    ) -> Float[np.ndarray, "b nq"]:
+        """States so long after now, each between two remembered ones; a camera cannot see the future."""
+        past, oldest = np.stack([states[rows] for states in reversed(self._past)]), len(self._past) - 1
+        back = np.clip(-time_offsets_s / self._period_s, 0.0, oldest)
+        newer, each = back.astype(int), np.arange(len(rows))
+        older = np.minimum(newer + 1, oldest)
+        return between(self._model, past[newer, each], past[older, each], back - newer)
+
+    def _poses(self, states: Float[np.ndarray, "b nq"]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """`Ts_world_link` (b, link, 4, 4) and `Ts_world_object` (b, 4, 4) by name."""
+        quats, places = np.empty((len(states), self._model.nbody, 4)), np.empty((len(states), self._model.nbody, 3))
+        for row, qpos in enumerate(states):
+            self._data.qpos[:] = qpos
+            self._mujoco.mj_kinematics(self._model, self._data)
+            quats[row], places[row] = self._data.xquat, self._data.xpos
+        every = SE3(SO3(quats), places).as_matrix()
+        return every[:, self._links], {name: every[:, body] for name, body in self._objects.items()}
 
     def _has(self, name: str) -> bool:
         return bool(self._mujoco.mj_name2id(self._model, self._mujoco.mjtObj.mjOBJ_BODY, name) >= 0)
 
 
 def between(
-    model: Any, first: Float[np.ndarray, " nq"], second: Float[np.ndarray, " nq"], part: float
-) -> Float[np.ndarray, " nq"]:
-    """A state between two that are near each other; quaternions keep to the nearer of their two signs."""
+    model: Any, first: Float[np.ndarray, "b nq"], second: Float[np.ndarray, "b nq"], part: Float[np.ndarray, " b"]
+) -> Float[np.ndarray, "b nq"]:
+    """States between two that are near each other; quaternions keep to the nearer of their two signs."""
     other = second.copy()
     for joint in np.flatnonzero(model.jnt_type <= 1):  # mujoco.mjtJoint: free and ball
         at = int(model.jnt_qposadr[joint]) + (3 if model.jnt_type[joint] == 0 else 0)
-        if first[at : at + 4] @ second[at : at + 4] < 0.0:
-            other[at : at + 4] *= -1.0
-    return (1.0 - part) * first + part * other
+        is_turned = np.sum(first[:, at : at + 4] * second[:, at : at + 4], axis=1) < 0.0
+        other[is_turned, at : at + 4] *= -1.0
+    return (1.0 - part[:, None]) * first + part[:, None] * other

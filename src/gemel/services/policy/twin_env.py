@@ -12,7 +12,7 @@ from typing import Any
 import gymnasium as gym  # noqa: TID253
 import numpy as np
 from gymnasium.vector.utils import batch_space  # noqa: TID253
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int, UInt8
 
 from gemel.errors import ConfigError
 from gemel.services.policy.arena import Arena
@@ -22,6 +22,7 @@ from gemel.services.policy.twin_cameras import TwinCameras
 
 Obs = Any
 _JOINTS = "joints"
+_FIRST = np.zeros(1, dtype=np.int64)
 
 
 def action_space(arena: Arena) -> gym.spaces.Box:
@@ -108,13 +109,13 @@ class TwinEnv(gym.Env[Any, np.ndarray]):
         cameras = self.ground.cameras
         if cameras is None:
             raise ConfigError("The environment has no cameras.", remedy="give `cameras` when making it")
-        return next(iter(cameras.images(0, self.ground.randomisation, self.ground.rng).values()))
+        return next(iter(_images(self.ground, _FIRST).values()))[0]
 
     def _observation(self, values: dict[str, np.ndarray]) -> Obs:
         now = state(self.ground, values)[0]
         if self.ground.cameras is None:
             return now
-        return {"state": now, **self.ground.cameras.images(0, self.ground.randomisation, self.ground.rng)}
+        return {"state": now, **{name: frames[0] for name, frames in _images(self.ground, _FIRST).items()}}
 
 
 class TwinVectorEnv(gym.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
@@ -146,18 +147,31 @@ class TwinVectorEnv(gym.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
         """One control period of all; what an episode that ended showed last is in `infos["final_obs"]`."""
         trial = _Trial(self.ground, actions)
         infos: dict[str, Any] = dict(trial.infos(self.ground))
-        values, ended = trial.values, np.flatnonzero(trial.terminated | trial.truncated)
+        seen, ended = self._observation(trial.values), np.flatnonzero(trial.terminated | trial.truncated)
         if len(ended):
-            infos["final_obs"] = self._observation(values)
+            infos["final_obs"] = seen
             infos["_final_obs"] = trial.terminated | trial.truncated
             self.ground.reset(ended)
-            values = self.ground.values()
-        return self._observation(values), trial.rewards, trial.terminated, trial.truncated, infos
+            seen = self._begun_anew(seen, ended)
+        return seen, trial.rewards, trial.terminated, trial.truncated, infos
 
     def _observation(self, values: dict[str, np.ndarray]) -> Obs:
         now = state(self.ground, values)
-        cameras = self.ground.cameras
-        if cameras is None:
+        if self.ground.cameras is None:
             return now
-        images = [cameras.images(row, self.ground.randomisation, self.ground.rng) for row in range(self.num_envs)]
-        return {"state": now, **{name: np.stack([image[name] for image in images]) for name in cameras.names}}
+        return {"state": now, **_images(self.ground, np.arange(self.num_envs))}
+
+    def _begun_anew(self, seen: Obs, rows: Int[np.ndarray, " row"]) -> Obs:
+        """An observation in which some simulations have begun a new episode; the images of the others stay."""
+        now = state(self.ground, self.ground.values())
+        if self.ground.cameras is None:
+            return now
+        images = {name: frames.copy() for name, frames in seen.items() if name != "state"}
+        for name, frames in _images(self.ground, rows).items():
+            images[name][rows] = frames
+        return {"state": now, **images}
+
+
+def _images(ground: Playground, rows: Int[np.ndarray, " row"]) -> dict[str, UInt8[np.ndarray, "row _ _ 3"]]:
+    assert ground.cameras is not None
+    return ground.cameras.images(rows, ground.randomisation, ground.rng)

@@ -58,11 +58,11 @@ class TwinRobot:
     def observe(self) -> Observation:
         """Encoders, the newest frames, and the object's pose in the task's frame."""
         ground, cameras = self.playground, self.playground.cameras
-        images = {} if cameras is None else cameras.images(0, ground.randomisation, ground.rng)
+        images = {} if cameras is None else cameras.images(np.zeros(1, dtype=int), ground.randomisation, ground.rng)
         return Observation(
             time_s=float(ground.steps[0]) * self.arena.task.control_period_s,
             joint_positions=ground.readings()[0],
-            images=images,
+            images={name: frames[0] for name, frames in images.items()},
             object_poses={self.arena.object: self.arena.object_poses(ground.qpos)[0]},
         )
 

@@ -63,19 +63,32 @@ def _part(link: int, means: Tensor, covariances: Tensor, opacity: np.ndarray, sh
     return Part(link, tensor(means), tensor(covariances), tensor(opacity), tensor(0.5 + C0 * sh[:, 0]))
 
 
+def posed(parts: Sequence[Part], Ts_world_link: Tensor) -> tuple[Tensor, Tensor]:
+    """Means (b, n, 3) and covariances (b, n, 3, 3) of all parts in the world, links being at (b, link, 4, 4)."""
+    scenes, count = len(Ts_world_link), sum(len(part.means) for part in parts)
+    means, covariances = Ts_world_link.new_empty(scenes, count, 3), Ts_world_link.new_empty(scenes, count, 3, 3)
+    first = 0
+    for part in parts:
+        own = slice(first, first + len(part.means))
+        if part.link == STILL:
+            means[:, own], covariances[:, own] = part.means, part.covariances
+        else:
+            R, t = Ts_world_link[:, part.link, :3, :3], Ts_world_link[:, part.link, None, :3, 3]
+            means[:, own] = torch.baddbmm(t, part.means.expand(scenes, -1, -1), R.mT)
+            covariances[:, own] = R[:, None] @ part.covariances @ R.mT[:, None]
+        first = own.stop
+    return means, covariances
+
+
 class Cloud:
     """Parts of a scene, ready to be drawn wherever links and camera are."""
 
     def __init__(self, parts: Sequence[Part], *, dilation_px2: float) -> None:
         """`dilation_px2` is the low-pass filter that all parts were fitted with."""
         self._dilation_px2 = dilation_px2
-        parts = sorted(parts, key=lambda part: part.link == STILL)  # stable: links first
-        self.order = tuple(parts)
+        self._parts = tuple(parts)
         self.colours = torch.cat([part.colours for part in parts])
         self._opacities = torch.cat([part.opacities for part in parts])
-        self._links = [part for part in parts if part.link != STILL]
-        self._still_means = torch.cat([part.means for part in parts if part.link == STILL])
-        self._still_covariances = torch.cat([part.covariances for part in parts if part.link == STILL])
 
     def draw(
         self,
@@ -89,15 +102,13 @@ class Cloud:
     ) -> Tensor:
         """(h, w, 3) as the first camera would see it from there, with `colours` (n, 3) in the order of the parts."""
         device = colours.device
-        means, covariances = [], []
-        for part in self._links:
-            T = torch.as_tensor(Ts_world_link[part.link], dtype=torch.float32, device=device)
-            means.append(part.means @ T[:3, :3].T + T[:3, 3])
-            covariances.append(T[:3, :3] @ part.covariances @ T[:3, :3].T)
+        (means,), (covariances,) = posed(
+            self._parts, torch.as_tensor(Ts_world_link[None], dtype=torch.float32, device=device)
+        )
         images = renderer.render(
             RenderRequest(
-                means=torch.cat([*means, self._still_means]),
-                covariances=torch.cat([*covariances, self._still_covariances]),
+                means=means,
+                covariances=covariances,
                 opacities=self._opacities,
                 sh=((colours - 0.5) / C0)[:, None],
                 Ts_camera_world=torch.as_tensor(T_camera_world[None], dtype=torch.float32, device=device),

@@ -9,11 +9,12 @@ side more. They are fitted to the table's own colours: what is darker round the 
 This file's whole point is torch, so it imports torch at module level.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import torch  # noqa: TID253 - shades the colours that are drawn
-from jaxtyping import Float, Float32
+from jaxtyping import Bool, Float, Float32
 from torch import Tensor  # noqa: TID253
 
 from gemel.artifacts.splatmesh import SplatMesh
@@ -77,6 +78,19 @@ def footprint(mesh: SplatMesh, R_level_object: Float[np.ndarray, "3 3"]) -> Foot
     return Footprint(R_level_object, distance, low, cell, bottom, top - bottom)
 
 
+@dataclass(frozen=True, eq=False)
+class Around:
+    """Places of the table round one object, in scenes in which it is tilted alike."""
+
+    scenes: Tensor
+    """Which of the scenes they are, (k,)."""
+    distances_m: Tensor
+    """Of the places from its outline, (k, n) [m]."""
+    gaps_m: Tensor
+    """Under it, (k,) [m]."""
+    foot: Footprint
+
+
 class ShadowCaster:
     """One object's shade, wherever it is; footprints are kept while the object only slides and turns."""
 
@@ -84,33 +98,41 @@ class ShadowCaster:
         self._mesh, self._table_height_m, self._device = mesh, table_height_m, device
         self._last: tuple[Footprint, Tensor] | None = None
 
-    def kept_light(self, shadow: ContactShadow, T_world_object: Float[np.ndarray, "4 4"], p_table: Tensor) -> Tensor:
-        """Part of the light that places (n, 2) of the table keep, (n,)."""
-        distance, gap, foot = self.distances(T_world_object, p_table, shadow.lean)
-        return 1.0 - shadow.strength * occlusion(distance, shadow.spread * foot.height_m, gap, foot.width_m)
+    def kept_light(self, shadow: ContactShadow, Ts_world_object: Float[np.ndarray, "b 4 4"], p_table: Tensor) -> Tensor:
+        """Part of the light that places (n, 2) of the table keep in each of b scenes, (b, n)."""
+        kept = p_table.new_empty(len(Ts_world_object), len(p_table))
+        for around in self.distances(Ts_world_object, p_table, shadow.lean):
+            foot, gaps_m = around.foot, around.gaps_m[:, None]
+            hidden = occlusion(around.distances_m, shadow.spread * foot.height_m, gaps_m, foot.width_m)
+            kept[around.scenes] = 1.0 - shadow.strength * hidden
+        return kept
 
     def distances(
-        self, T_world_object: Float[np.ndarray, "4 4"], p_table: Tensor, lean: tuple[float, float] = (0.0, 0.0)
-    ) -> tuple[Tensor, float, Footprint]:
-        """Distances of places (n, 2) from the object's outline (n,) [m], the gap under it [m], and its footprint."""
-        R, t = T_world_object[:3, :3], T_world_object[:3, 3]
-        yaw = np.arctan2(R[1, 0], R[0, 0])
-        turn = np.array([[np.cos(yaw), -np.sin(yaw)], [np.sin(yaw), np.cos(yaw)]])
-        R_level = R.copy()
-        R_level[:2] = turn.T @ R[:2]
-        foot, grid = self._footprint(R_level)
-        gap = max(float(t[2]) + foot.bottom_m - self._table_height_m, 0.0)
-        middle = t[:2] + np.asarray(lean) * (gap + 0.5 * foot.height_m)
-        local = (p_table - self._tensor(middle)) @ self._tensor(turn)
-        size = self._tensor(np.array(foot.distance_m.shape[::-1]))
-        at = 2.0 * (local - self._tensor(foot.low)) / (foot.cell_m * size) - 1.0
-        found = torch.nn.functional.grid_sample(
-            grid, at[None, None], mode="bilinear", padding_mode="border", align_corners=False
-        )
-        return found.reshape(-1), gap, foot
+        self, Ts_world_object: Float[np.ndarray, "b 4 4"], p_table: Tensor, lean: tuple[float, float] = (0.0, 0.0)
+    ) -> Iterator[Around]:
+        """Distances of places (n, 2), for all scenes in which the object is tilted alike at a time."""
+        Rs, ts = Ts_world_object[:, :3, :3], Ts_world_object[:, :3, 3]
+        yaws = np.arctan2(Rs[:, 1, 0], Rs[:, 0, 0])
+        c, s = np.cos(yaws), np.sin(yaws)
+        turns = np.stack([np.stack([c, -s], axis=-1), np.stack([s, c], axis=-1)], axis=-2)
+        levels = np.concatenate([np.swapaxes(turns, 1, 2) @ Rs[:, :2], Rs[:, 2:]], axis=1)
+        left = np.arange(len(Rs))
+        while len(left):
+            foot, grid = self._footprint(levels[left[0]])
+            is_alike = ~_is_other(levels[left], foot)
+            rows, left = left[is_alike], left[~is_alike]
+            gaps = np.maximum(ts[rows, 2] + foot.bottom_m - self._table_height_m, 0.0)
+            middles = ts[rows, :2] + np.asarray(lean) * (gaps + 0.5 * foot.height_m)[:, None]
+            local = (p_table - self._tensor(middles)[:, None]) @ self._tensor(turns[rows])
+            size = self._tensor(np.array(foot.distance_m.shape[::-1]))
+            at = 2.0 * (local - self._tensor(foot.low)) / (foot.cell_m * size) - 1.0
+            found = torch.nn.functional.grid_sample(
+                grid, at[None], mode="bilinear", padding_mode="border", align_corners=False
+            )
+            yield Around(torch.as_tensor(rows, device=self._device), found[0, 0], self._tensor(gaps), foot)
 
     def _footprint(self, R_level: Float[np.ndarray, "3 3"]) -> tuple[Footprint, Tensor]:
-        if self._last is None or float(np.abs(self._last[0].R_level_object - R_level).max()) > _SAME_TILT:
+        if self._last is None or _is_other(R_level, self._last[0]):
             foot = footprint(self._mesh, R_level)
             self._last = foot, self._tensor(foot.distance_m)[None, None]
         return self._last
@@ -119,11 +141,16 @@ class ShadowCaster:
         return torch.as_tensor(values, dtype=torch.float32, device=self._device)
 
 
-def occlusion(distance_m: Tensor, height_m: float, gap_m: float, width_m: float) -> Tensor:
+def _is_other(R_level_object: Float[np.ndarray, "*b 3 3"], foot: Footprint) -> Bool[np.ndarray, "*b"]:
+    """Whether an object that is tilted so has another footprint."""
+    return np.asarray(np.abs(R_level_object - foot.R_level_object).max(axis=(-2, -1)) > _SAME_TILT)
+
+
+def occlusion(distance_m: Tensor, height_m: float, gap_m: Tensor, width_m: float) -> Tensor:
     """Part of the sky that an object hides from places at a distance from its outline; a half on the outline."""
     hidden = _wall(distance_m, height_m + gap_m) - _wall(distance_m + width_m, gap_m)
     return hidden.clamp(min=0.0)
 
 
-def _wall(distance_m: Tensor, height_m: float) -> Tensor:
+def _wall(distance_m: Tensor, height_m: Tensor) -> Tensor:
     return 0.5 * (1.0 - distance_m / torch.sqrt(distance_m.square() + height_m**2 + 1e-12))

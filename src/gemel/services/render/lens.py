@@ -1,13 +1,17 @@
 """Images as a real lens gives them: drawn by a pinhole camera that sees enough, then bent."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float, Float32
+from jaxtyping import Float
 
 from gemel.artifacts.camera import Camera
 from gemel.errors import ConfigError
 from gemel.geometry import Pinhole, pixel_centres
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _MOST_WIDER = 3.0
 """A pinhole image is never drawn more than so many times wider than the camera's own; beyond that, edges stay black."""
@@ -46,12 +50,16 @@ class Lens:
         places = np.moveaxis(np.nan_to_num(at - low - 0.5, nan=-2.0)[..., ::-1], -1, 0)
         return Lens(k, (int(size[1]), int(size[0])), np.ascontiguousarray(places))
 
-    def bend(self, image: Float32[np.ndarray, "h w c"], *, is_smooth: bool = True) -> Float32[np.ndarray, "h2 w2 c"]:
-        """What the camera makes of a pinhole image; black beyond it. Ids are not smooth."""
+    def bend(self, images: "Tensor", *, is_smooth: bool = True) -> "Tensor":
+        """What the camera makes of pinhole images (b, h, w, c); black beyond them. Ids and depth are not smooth."""
         if self.places is None:
-            return image
-        from scipy.ndimage import map_coordinates
+            return images
+        import torch
 
-        order = 1 if is_smooth else 0
-        layers = [map_coordinates(image[..., c], self.places, order=order, cval=0.0) for c in range(image.shape[-1])]
-        return np.stack(layers, axis=-1).astype(np.float32)
+        at = 2.0 * np.moveaxis(self.places, 0, -1) / (np.array(self.shape) - 1.0) - 1.0
+        grid = torch.as_tensor(at[..., ::-1].copy(), dtype=torch.float32, device=images.device)
+        bent = torch.nn.functional.grid_sample(
+            images.permute(0, 3, 1, 2).float(), grid.expand(len(images), -1, -1, -1),
+            mode="bilinear" if is_smooth else "nearest", padding_mode="zeros", align_corners=True,
+        )  # fmt: skip
+        return bent.permute(0, 2, 3, 1)

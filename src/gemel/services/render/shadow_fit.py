@@ -39,7 +39,7 @@ def fit_shadow(
     """The shade of objects at `placements` on table places (n, 2), and the colours (n, 3) without it."""
     from scipy.optimize import least_squares
 
-    poses = {name: placements[name].as_matrix() for name in casters}
+    poses = {name: placements[name].as_matrix()[None] for name in casters}
     near = _is_near(casters, poses, p_table) & is_seen
     if np.count_nonzero(near) < _FEWEST:
         return ContactShadow(), colours
@@ -49,7 +49,7 @@ def fit_shadow(
     plane = np.column_stack([np.ones(len(xy)), xy - xy.mean(axis=0)])
 
     def residual(x: Float[np.ndarray, " p"]) -> Float[np.ndarray, " n"]:
-        kept = kept_light(casters, poses, _shadow(x), places).cpu().numpy().astype(np.float64)
+        kept = kept_light(casters, poses, _shadow(x), places)[0].cpu().numpy().astype(np.float64)
         return np.asarray(brightness - plane @ x[4:] - np.log(np.maximum(kept, _DARKEST)))
 
     start = np.array([*_START, np.median(brightness), 0.0, 0.0])
@@ -65,8 +65,8 @@ def fit_shadow(
 def kept_light(
     casters: Mapping[str, ShadowCaster], poses: Mapping[str, np.ndarray], shadow: ContactShadow, p_table: Tensor
 ) -> Tensor:
-    """Part of the light that places (n, 2) keep under all objects, (n,)."""
-    kept = torch.ones(len(p_table), device=p_table.device)
+    """Part of the light that places (n, 2) keep under all objects at poses (b, 4, 4), (b, n)."""
+    kept = p_table.new_ones(1, len(p_table))
     for name, caster in casters.items():
         if name in poses:
             kept = kept * caster.kept_light(shadow, poses[name], p_table)
@@ -79,9 +79,9 @@ def _is_near(
     """Places beside, and not under, an object."""
     near, under = np.zeros(len(p_table), dtype=bool), np.zeros(len(p_table), dtype=bool)
     for name, caster in casters.items():
-        distance, _, foot = caster.distances(poses[name], p_table)
-        d = distance.cpu().numpy()
-        near |= d < _NEAR * foot.height_m
+        (around,) = caster.distances(poses[name], p_table)
+        d = around.distances_m[0].cpu().numpy()
+        near |= d < _NEAR * around.foot.height_m
         under |= d < 0.5 * _RIM_M
     return near & ~under
 
@@ -95,8 +95,9 @@ def _without(
     colours: Tensor, is_seen: Bool[np.ndarray, " n"],
 ) -> Tensor:  # fmt: skip
     """The table's colours as they would be without any object."""
-    bright = (colours / kept_light(casters, poses, shadow, p_table).clamp(min=0.1)[:, None]).clamp(0.0, 1.0)
-    distance = torch.stack([caster.distances(poses[name], p_table)[0] for name, caster in casters.items()]).amin(dim=0)
+    bright = (colours / kept_light(casters, poses, shadow, p_table)[0].clamp(min=0.1)[:, None]).clamp(0.0, 1.0)
+    found = [next(caster.distances(poses[name], p_table)).distances_m[0] for name, caster in casters.items()]
+    distance = torch.stack(found).amin(dim=0)
     is_doubtful = distance.cpu().numpy() < _RIM_M
     source = np.flatnonzero(~is_doubtful & is_seen)
     if not is_doubtful.any() or len(source) < _SOURCES:

@@ -15,17 +15,20 @@ from torch import Tensor  # noqa: TID253
 from gemel.artifacts.camera import WORLD, Camera
 from gemel.artifacts.reconstruction import Reconstruction
 from gemel.errors import ConfigError, choices_text
-from gemel.services.render.cloud import STILL, Part, part_of_gaussians, part_of_mesh
+from gemel.services.render.cloud import STILL, Part, part_of_gaussians, part_of_mesh, posed
 from gemel.services.render.contact_shadow import ContactShadow, ShadowCaster
 from gemel.services.render.lens import Lens
-from gemel.services.render.renderer import Renderer, Rendering, RenderRequest
+from gemel.services.render.renderer import Renderer, Rendering
+from gemel.services.render.scene_batch import SceneBatch, render_scenes
 from gemel.services.render.shadow_fit import fit_shadow, kept_light
-from gemel.services.render.spherical_harmonics import C0
+from gemel.services.render.torch_threads import one_torch_thread
 
 KINDS = ("nothing", "background", "table", "robot")
 """What ids 0 to 3 stand for; objects follow in the order of the reconstruction."""
 _SOLID = 0.5
 """Coverage from which on a pixel shows something."""
+_GAUSSIANS_ON_GPU = 6_000_000
+"""Drawn together: some 1.2 GB, 256 scenes of 22,000 Gaussians."""
 
 Pose = Float[np.ndarray, "4 4"]
 
@@ -52,6 +55,20 @@ class TwinImage:
     """Index into `TwinView.names` of what covers most of each pixel, where asked for."""
 
 
+@dataclass(frozen=True, eq=False)
+class _Scenes:
+    """All Gaussians of b scenes in the world."""
+
+    means: Tensor
+    """(b, n, 3) [m]."""
+    covariances: Tensor
+    """(b, n, 3, 3) [m^2]."""
+    opacities: Tensor
+    """(b, n)."""
+    colours: Tensor
+    """As the first camera sees them, (b, n, 3)."""
+
+
 class TwinView:
     """A reconstruction, ready to be drawn with its links and objects anywhere."""
 
@@ -70,7 +87,8 @@ class TwinView:
         self._seen = reconstruction
         self._load(reconstruction)
         if has_shadows:
-            self._take_out_shadows(reconstruction)
+            with one_torch_thread():
+                self._take_out_shadows(reconstruction)
 
     def _load(self, seen: Reconstruction) -> None:
         links = [part_of_mesh(mesh, self._link(name), self._device) for name, mesh in seen.links.items()]
@@ -82,8 +100,13 @@ class TwinView:
         if not self._parts:
             raise ConfigError("The twin has nothing to draw.", remedy="reconstruct objects or a scene first")
         kinds = [*range(len(KINDS), len(self.names)), *[3] * len(links), *[2] * len(table), *[1] * len(background)]
-        counts = torch.tensor([len(part.means) for part in self._parts])
-        self._kind = torch.repeat_interleave(torch.tensor(kinds), counts).to(self._device)
+        counts = [len(part.means) for part in self._parts]
+        self._kind = torch.repeat_interleave(torch.tensor(kinds), torch.tensor(counts)).to(self._device)
+        ends = np.cumsum([0, *counts])
+        self._of_object = {name: slice(*ends[i : i + 2]) for i, name in enumerate(self.objects)}
+        self._of_scene = slice(ends[len(objects)], ends[-1])
+        before = len(objects) + len(links)
+        self._of_table = slice(ends[before], ends[before + len(table)])
         self._colours = torch.cat([part.colours for part in self._parts])
         self._opacities = torch.cat([part.opacities for part in self._parts])
         meshes = [*seen.objects.values(), *seen.links.values(), *([seen.table] if seen.table is not None else [])]
@@ -93,17 +116,24 @@ class TwinView:
         self._casters: dict[str, ShadowCaster] = {}
         if seen.table is None or not seen.objects:
             return
-        is_table = self._kind == 2
-        p = torch.cat([part.means for part in self._parts])[is_table]
+        p = torch.cat([part.means for part in self._parts])[self._of_table]
         height = float(p[:, 2].mean())
         self._casters = {name: ShadowCaster(mesh, height, self._device) for name, mesh in seen.objects.items()}
         is_seen = seen.table.is_seen[seen.table.faces[seen.table.face_from_gaussian]].all(axis=1)
         self._p_table = p[:, :2].contiguous()
-        self.shadow, clean = fit_shadow(self._casters, seen.placements, self._p_table, self._colours[is_table], is_seen)
-        self._colours[is_table] = clean
+        self.shadow, clean = fit_shadow(
+            self._casters, seen.placements, self._p_table, self._colours[self._of_table], is_seen
+        )
+        self._colours[self._of_table] = clean
 
     def viewpoint(self, camera: str, Ts_world_link: Float[np.ndarray, "link 4 4"]) -> Viewpoint:
         """A camera where its mounting puts it."""
+        return Viewpoint(camera, self.Ts_camera_world(camera, Ts_world_link))
+
+    def Ts_camera_world(
+        self, camera: str, Ts_world_link: Float[np.ndarray, "*b link 4 4"]
+    ) -> Float[np.ndarray, "*b 4 4"]:
+        """Where a camera's mounting puts it."""
         found = self.camera(camera)
         if found.T_parent_camera is None:
             raise ConfigError(
@@ -111,8 +141,8 @@ class TwinView:
             )
         T = found.T_parent_camera.as_matrix()
         if found.parent != WORLD:
-            T = Ts_world_link[self._link(found.parent)] @ T
-        return Viewpoint(camera, np.asarray(np.linalg.inv(T)))
+            T = Ts_world_link[..., self._link(found.parent), :, :] @ T
+        return np.broadcast_to(np.linalg.inv(T), (*Ts_world_link.shape[:-3], 4, 4))
 
     def camera(self, name: str) -> Camera:
         """The camera of that name."""
@@ -130,86 +160,88 @@ class TwinView:
         has_ids: bool = False,
     ) -> list[TwinImage]:
         """What each camera sees, through its lens unless told otherwise; objects without a pose are left out."""
-        with torch.no_grad():
-            means, covariances, opacities = self._posed(Ts_world_link, Ts_world_object)
-            plain = self._shaded(Ts_world_object)
-            return [
-                self._drawn(view, means, covariances, opacities, plain, is_bent=is_bent, has_ids=has_ids)
-                for view in viewpoints
-            ]
+        with torch.no_grad(), one_torch_thread():
+            scene = self._posed(Ts_world_link[None], {name: T[None] for name, T in Ts_world_object.items()})
+            found = []
+            for view in viewpoints:
+                images = self._drawn(scene, view.camera, view.T_camera_world[None], has_ids=has_ids)
+                found.append(_image(images, self._lenses[view.camera], view.gain, is_bent=is_bent, has_ids=has_ids))
+            return found
 
-    def _posed(self, Ts_world_link: np.ndarray, Ts_world_object: Mapping[str, Pose]) -> tuple[Tensor, Tensor, Tensor]:
-        """Means, covariances and opacities in the world."""
-        objects = [Ts_world_object.get(name, np.eye(4)) for name in self.objects]
-        frames = torch.as_tensor(
-            np.concatenate([Ts_world_link.reshape(-1, 4, 4), np.reshape(objects, (-1, 4, 4))]),
-            dtype=torch.float32, device=self._device,
-        )  # fmt: skip
-        means, covariances = [], []
-        for part in self._parts:
-            if part.link == STILL:
-                means.append(part.means)
-                covariances.append(part.covariances)
-            else:
-                R, t = frames[part.link, :3, :3], frames[part.link, :3, 3]
-                means.append(part.means @ R.T + t)
-                covariances.append(R @ part.covariances @ R.T)
-        opacities = self._opacities
-        for index, name in enumerate(self.objects):
+    def draw_scenes(
+        self,
+        Ts_world_link: Float[np.ndarray, "b link 4 4"],
+        Ts_world_object: Mapping[str, Float[np.ndarray, "b 4 4"]],
+        camera: str,
+        Ts_camera_world: Float[np.ndarray, "b 4 4"],
+    ) -> Tensor:
+        """Colours (b, h, w, 3) that one camera sees in many scenes; `scenes_at_once` of them fit into memory."""
+        with torch.no_grad(), one_torch_thread():
+            images = self._drawn(self._posed(Ts_world_link, Ts_world_object), camera, Ts_camera_world)
+            return self._lenses[camera].bend(images.colour)
+
+    @property
+    def scenes_at_once(self) -> int:
+        """How many scenes are best drawn together: a GPU is kept busy, a processor's caches are not exceeded."""
+        return max(1, _GAUSSIANS_ON_GPU // len(self._colours)) if self._device == "cuda" else 1
+
+    def _posed(self, Ts_world_link: np.ndarray, Ts_world_object: Mapping[str, np.ndarray]) -> _Scenes:
+        scenes = len(Ts_world_link)
+        still = np.broadcast_to(np.eye(4), (scenes, 4, 4))
+        objects = [Ts_world_object.get(name, still)[:, None] for name in self.objects]
+        frames = np.concatenate([Ts_world_link, *objects], axis=1)
+        means, covariances = posed(self._parts, self._tensor(frames))
+        opacities = self._opacities.clone()
+        for name in self.objects:
             if name not in Ts_world_object:
-                opacities = torch.where(self._kind == len(KINDS) + index, 0.0, opacities)
-        return torch.cat(means), torch.cat(covariances), opacities
+                opacities[self._of_object[name]] = 0.0
+        return _Scenes(means, covariances, opacities.expand(scenes, -1), self._shaded(Ts_world_object, scenes))
 
-    def _shaded(self, Ts_world_object: Mapping[str, Pose]) -> Tensor:
-        """Colours as the first camera sees them, the table's under the objects' shade."""
-        if not self.shadow.strength:
-            return self._colours
-        colours = self._colours.clone()
-        kept = kept_light(self._casters, Ts_world_object, self.shadow, self._p_table)
-        colours[self._kind == 2] *= kept[:, None]
+    def _shaded(self, Ts_world_object: Mapping[str, np.ndarray], scenes: int) -> Tensor:
+        """Colours as the first camera sees them, the table's under the objects' shade, (b, n, 3)."""
+        colours = self._colours.repeat(scenes, 1, 1)
+        if self.shadow.strength:
+            colours[:, self._of_table] *= kept_light(self._casters, Ts_world_object, self.shadow, self._p_table)[
+                ..., None
+            ]
         return colours
 
-    def _drawn(
-        self, view: Viewpoint, means: Tensor, covariances: Tensor, opacities: Tensor, plain: Tensor, *,
-        is_bent: bool, has_ids: bool,
-    ) -> TwinImage:  # fmt: skip
-        self.camera(view.camera)
-        lens, T = self._lenses[view.camera], torch.as_tensor(view.T_camera_world, dtype=torch.float32)
-        one_hot = torch.nn.functional.one_hot(self._kind, len(self.names)).float() if has_ids else None
-        images = self._renderer.render(
-            RenderRequest(
-                means=means,
-                covariances=covariances,
-                opacities=opacities,
-                sh=((self._seen_by(view, means, plain) - 0.5) / C0)[:, None],
-                extras=one_hot,
-                Ts_camera_world=T.to(self._device)[None],
-                intrinsics=torch.as_tensor(lens.intrinsics[None], dtype=torch.float32, device=self._device),
+    def _drawn(self, scenes: _Scenes, camera: str, Ts_camera_world: np.ndarray, *, has_ids: bool = False) -> Rendering:
+        """What one camera sees in all scenes, before its lens."""
+        self.camera(camera)
+        lens, Ts = self._lenses[camera], self._tensor(Ts_camera_world)
+        return render_scenes(
+            self._renderer,
+            SceneBatch(
+                means=scenes.means,
+                covariances=scenes.covariances,
+                opacities=scenes.opacities,
+                colours=self._seen_by(self._cameras[camera][0], Ts, scenes),
+                extras=torch.nn.functional.one_hot(self._kind, len(self.names)).float() if has_ids else None,
+                Ts_camera_world=Ts,
+                intrinsics=self._tensor(lens.intrinsics),
                 width=lens.shape[1],
                 height=lens.shape[0],
                 dilation_px2=self._dilation_px2,
-            )
+            ),
         )
-        return _image(images, lens, view.gain, is_bent=is_bent, has_ids=has_ids)
 
-    def _seen_by(self, view: Viewpoint, means: Tensor, plain: Tensor) -> Tensor:
-        """What a camera makes of the colours of all Gaussians."""
-        row = self._cameras[view.camera][0]
-        colours = plain.clone()
+    def _seen_by(self, row: int, Ts_camera_world: Tensor, scenes: _Scenes) -> Tensor:
+        """What a camera makes of the colours of all Gaussians, (b, n, 3)."""
+        colours = scenes.colours.clone()
         scene = self._seen.scene_response
         if scene is not None:
-            is_scene = self._kind < len(KINDS)
-            colours[is_scene] = plain[is_scene] * self._tensor(scene.gains[row]) + self._tensor(scene.offsets[row])
-        T = self._tensor(view.T_camera_world)
-        for index, name in enumerate(self.objects):
+            colours[:, self._of_scene] *= self._tensor(scene.gains[row])
+            colours[:, self._of_scene] += self._tensor(scene.offsets[row])
+        for name, own in self._of_object.items():
             response = self._seen.object_responses.get(name)
             if response is not None:
-                own = self._kind == len(KINDS) + index
-                p = means[own] @ T[:3, :3].T + T[:3, 3]
-                basis = torch.cat([torch.ones_like(p[:, :1]), p[:, :2] / p[:, 2:].clamp(min=0.05)], dim=1)
-                light = torch.exp(basis @ self._tensor(response.lights[row]))[:, None]
-                made = plain[own] * self._tensor(response.gains[row]) + self._tensor(response.offsets[row])
-                colours[own] = light * made
+                R, t = Ts_camera_world[:, :3, :3], Ts_camera_world[:, None, :3, 3]
+                p = scenes.means[:, own] @ R.mT + t
+                basis = torch.cat([torch.ones_like(p[..., :1]), p[..., :2] / p[..., 2:].clamp(min=0.05)], dim=-1)
+                light = torch.exp(basis @ self._tensor(response.lights[row]))[..., None]
+                made = colours[:, own] * self._tensor(response.gains[row]) + self._tensor(response.offsets[row])
+                colours[:, own] = light * made
         return colours
 
     def _tensor(self, values: np.ndarray) -> Tensor:
@@ -225,12 +257,13 @@ def _image(
     images: Rendering, lens: Lens, gain: tuple[float, float, float], *, is_bent: bool, has_ids: bool
 ) -> TwinImage:
     """Tensors as an image, bent as the lens does."""
-    colour, depth = images.colour[0].cpu().numpy(), images.depth[0].cpu().numpy()
-    ids = None
+    colour, depth, ids = images.colour, images.depth[..., None], None
     if has_ids:
-        shares = images.extras[0].cpu().numpy()
-        ids = np.where(images.alpha[0].cpu().numpy() > _SOLID, shares.argmax(axis=-1), 0)
-    if is_bent and lens.places is not None:
-        colour, depth = lens.bend(colour), lens.bend(depth[..., None], is_smooth=False)[..., 0]
-        ids = None if ids is None else lens.bend(ids[..., None].astype(np.float32), is_smooth=False)[..., 0].astype(int)
-    return TwinImage(np.clip(colour * np.asarray(gain, np.float32), 0.0, 1.0), depth, ids)
+        ids = torch.where(images.alpha > _SOLID, images.extras.argmax(dim=-1), 0)[..., None]
+    if is_bent:
+        colour, depth = lens.bend(colour), lens.bend(depth, is_smooth=False)
+        ids = None if ids is None else lens.bend(ids, is_smooth=False).long()
+    colour = (colour * torch.tensor(gain, device=colour.device)).clamp(0.0, 1.0)
+    return TwinImage(
+        colour[0].cpu().numpy(), depth[0, ..., 0].cpu().numpy(), None if ids is None else ids[0, ..., 0].cpu().numpy()
+    )
