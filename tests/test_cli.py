@@ -6,13 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from gemel.cli import main
+from gemel.cli import _commands, main
 from gemel.worlds.waving_arm import WavingArm, write_log
 
-COMMANDS = (
-    "demo", "doctor", "inspect", "new", "run", "status", "evaluate", "report", "export", "audit", "gc", "world",
-    "bench",
-)  # fmt: skip
+COMMANDS = tuple(_commands())
 HEAVY = ("torch", "mujoco", "numba", "pyarrow", "av", "numpy")
 
 
@@ -42,7 +39,8 @@ def test_a_reader_that_stops_early_is_no_error() -> None:
     gemel = subprocess.Popen(
         [sys.executable, "-m", "gemel", "bench", "--help"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    assert gemel.stdout is not None and gemel.stderr is not None
+    assert gemel.stdout is not None
+    assert gemel.stderr is not None
     gemel.stdout.close()
     assert gemel.stderr.read() == b""
     assert gemel.wait() in (0, 141)
@@ -185,6 +183,37 @@ def test_the_demo_runs_and_shows_the_refusal(tmp_path: Path, capsys: pytest.Capt
     (folder / "report.html").unlink()
     assert main(["report", str(folder / "project"), "--out", str(folder)]) == 0
     assert (folder / "report.html").exists()
+    _follow_a_trial(folder / "project", tree["holdout"]["episodes"][0], capsys)
+    _record_a_policy(folder / "project", tmp_path / "set")
+
+
+def _follow_a_trial(project: Path, held_out: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`gemel live`: poses of all frames, pictures, nothing lost; a held-out trial stays closed."""
+    assert main(["live", str(project)]) == 0
+    assert "t_block: now, against afterwards" in capsys.readouterr().out
+    (path,) = (project / "live").glob("*.json")
+    states = json.loads(path.read_text())["states"]
+    assert [state["version"] for state in states] == list(range(1, len(states) + 1))
+    assert not any(state["lost"] for state in states)
+    assert list((project / "pictures" / "live").glob(f"episode_{path.stem}_*.png"))
+    assert main(["live", str(project), "--trial", held_out]) == 2
+    assert "is held out" in capsys.readouterr().err
+
+
+def _record_a_policy(project: Path, dataset: Path) -> None:
+    """`gemel evaluate --record`: an episode in the twin is a dataset with images of all its cameras."""
+    from gemel.services.formats.lerobot_reader import open_source
+
+    run = ["evaluate", str(project), "--policy", "mpc", "--robot", "twin", "--episodes", "1"]
+    assert main([*run, "--record", str(dataset)]) == 0
+    problems: list[object] = []
+    source = open_source(dataset)
+    (episode,) = source.episodes(problems.append)
+    assert not problems
+    assert len(source.layout.cameras) == 3
+    assert all(camera.is_calibrated for camera in source.layout.cameras)
+    assert episode.extras["observation.object_pose.t_block"].shape == (len(episode.times_s), 7)
+    assert main([*run, "--record", str(dataset)]) == 2
 
 
 def test_a_report_without_evidence_and_a_demo_in_a_strange_folder_are_refused(

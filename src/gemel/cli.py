@@ -46,6 +46,7 @@ def _commands() -> dict[str, Callable[..., Any]]:
     from gemel.commands.evaluate import Evaluate, Report
     from gemel.commands.export import Export
     from gemel.commands.inspect import Inspect
+    from gemel.commands.live import Live
     from gemel.commands.new import New
     from gemel.commands.prompt import Prompt
     from gemel.commands.run import Gc, Run, Status
@@ -62,6 +63,7 @@ def _commands() -> dict[str, Callable[..., Any]]:
         "run": Run,
         "status": Status,
         "suggest": Suggest,
+        "live": Live,
         "train": Train,
         "export": Export,
         "evaluate": Evaluate,

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gemel.artifacts.blob import Blobs
+from gemel.artifacts.camera import Camera
 from gemel.artifacts.capture import Capture, EpisodeKind
 from gemel.artifacts.episode import Episode
 from gemel.artifacts.split import FitData, Split
@@ -46,6 +47,12 @@ class OpenedTwin:
     folder: Path
 
     @property
+    def cameras(self) -> tuple[Camera, ...]:
+        """Those whose images the twin can draw."""
+        cameras = self.twin.reconstruction.cameras
+        return tuple(camera for camera in cameras if camera.is_calibrated and not camera.has_pose_per_frame)
+
+    @property
     def home(self) -> Float[np.ndarray, " joint"] | None:
         """Median of the readings at which trials start; None without any."""
         starts = [trial.joint_positions[0] for trial in self.trials]
@@ -67,10 +74,10 @@ def open_twin(folder: str | Path, *, task: str | None = None) -> OpenedTwin:
 
 
 def make_robot(
-    folder: str | Path, *, task: str | None = None, cameras: Sequence[str] = (), **options: Any
+    project: str | Path | OpenedTwin, *, task: str | None = None, cameras: Sequence[str] = (), **options: Any
 ) -> TwinRobot:
     """A project's twin behind the `Robot` protocol; options are those of `make_twin_robot`."""
-    opened = open_twin(folder, task=task)
+    opened = project if isinstance(project, OpenedTwin) else open_twin(project, task=task)
     return make_twin_robot(
         opened.twin, opened.blobs, task=opened.task, home=opened.home, trials=opened.trials, cameras=cameras,
         flight_folder=opened.folder / "flight", **options,

@@ -3,7 +3,7 @@
 The robot is where the joint log says, the object where it was tracked. Only validation episodes are looked at.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,15 +42,21 @@ class TwinLooks:
     count: int
 
 
-@one_torch_thread()
 def twin_pictures(
     twin: Twin, fit: FitData, tracks: Tracks, frames: Frames, blobs: Blobs
 ) -> tuple[dict[str, Picture], TwinLooks | None]:
     """By file name, one picture for each validation episode and camera; and how alike they are, None without any."""
+    tracked = [r for r in fit.validation if r.kind is EpisodeKind.TASK and _tracks_of(r, tracks)]
+    return episode_pictures(tracked[:: -(-len(tracked) // _EPISODES) or 1], twin, fit, tracks, frames, blobs)
+
+
+@one_torch_thread()
+def episode_pictures(
+    records: Sequence[EpisodeRecord], twin: Twin, fit: FitData, tracks: Tracks, frames: Frames, blobs: Blobs
+) -> tuple[dict[str, Picture], TwinLooks | None]:
+    """The same of some episodes."""
     from gemel.services.render.twin_view import TwinView
 
-    tracked = [r for r in fit.validation if r.kind is EpisodeKind.TASK and _tracks_of(r, tracks)]
-    records = tracked[:: -(-len(tracked) // _EPISODES) or 1]
     if twin.robot is None or not records or not (twin.reconstruction.links or twin.reconstruction.table):
         return {}, None
     robot = CalibratedRobot(compile_stored_robot(twin.robot, blobs), fit.joints, twin.reconstruction)

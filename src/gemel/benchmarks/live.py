@@ -20,10 +20,10 @@ from gemel.artifacts.twin import Twin
 from gemel.benchmarks.recorded import keep_to_two_cores, ran
 from gemel.benchmarks.recorded_pushes import Pushes, project_of, record_pushes
 from gemel.benchmarks.track_error import gauges, pose_errors, true_poses
-from gemel.runtime.live_twin import LiveState, LiveTwin
+from gemel.runtime.follow_log import Followed, follow_log
+from gemel.runtime.live_twin import LiveTwin
 from gemel.services.engine import LocalEngine
 from gemel.services.formats.robot_model import compile_stored_robot
-from gemel.services.policy.robot import Observation
 from gemel.services.stats import weighted_quantiles
 from gemel.worlds.truth import EpisodeTruth, Truth, read_truth, truth_folder
 
@@ -38,16 +38,6 @@ class _Job:
     pushes: Pushes
     folder: str
     seed: int
-
-
-@dataclass(frozen=True, eq=False)
-class _Followed:
-    """One trial as the live twin saw it."""
-
-    states: tuple[LiveState, ...]
-    times_s: Float[np.ndarray, " t"]
-    told: Float[np.ndarray, "t 4 4"]
-    truth: EpisodeTruth
 
 
 def bench_live(
@@ -68,14 +58,18 @@ def _measure(job: _Job) -> list[Row]:
     keep_to_two_cores()
     recording = Path(job.folder) / job.pushes.name
     truth = read_truth(truth_folder(recording))
-    followed = _follow_all(recording, truth, job.seed)
-    given = np.concatenate([one.told for one in followed])
-    true = np.concatenate([true_poses(one.truth, one.times_s) for one in followed])
+    followed = _follow_all(recording, job.seed)
+    given = np.concatenate([_told(one, truth) for one in followed])
+    true = np.concatenate([true_poses(truth.episodes[int(one.episode)], one.times_s) for one in followed])
     left, right = (pose.as_matrix() for pose in gauges(given, true))
     return [{"world": job.pushes.seed, **_row(one, left, right, truth)} for one in followed]
 
 
-def _follow_all(recording: Path, truth: Truth, seed: int) -> list[_Followed]:
+def _told(one: Followed, truth: Truth) -> Float[np.ndarray, "t 4 4"]:
+    return one.track(truth.object_name).Ts_world_object.as_matrix()
+
+
+def _follow_all(recording: Path, seed: int) -> list[Followed]:
     """Every trial of a capture, each with a live twin of its own."""
     with ran(project_of(recording, seed=seed), "draft") as (run, _):
         capture, twin = run.get("ingest", Capture), run.get("draft", Twin)
@@ -83,23 +77,19 @@ def _follow_all(recording: Path, truth: Truth, seed: int) -> list[_Followed]:
         frames = run.frames(capture, "track", "0" * 64)
         assert capture.robot is not None
         robot = compile_stored_robot(capture.robot, run.store)
-        found = []
-        for record in (*fit.calibration, *fit.validation):
-            if record.kind is not EpisodeKind.TASK:
-                continue
-            live = LiveTwin(twin, capture.joints, robot=robot, blobs=run.store, rng=np.random.default_rng(seed))
-            episode = frames.episode(record.id)
-            states = []
-            for step, time_s in enumerate(episode.times_s):
-                images = {c.name: frames.image(record.id, c.name, step) for c in capture.cameras}
-                states.append(live.update(Observation(float(time_s), episode.joint_positions[step], images)))
-            told = np.stack([state.poses[truth.object_name].as_matrix() for state in states])
-            found.append(_Followed(tuple(states), episode.times_s, told, truth.episodes[int(record.id)]))
-    return found
+        trials = [record for record in (*fit.calibration, *fit.validation) if record.kind is EpisodeKind.TASK]
+        return [
+            follow_log(
+                LiveTwin(twin, capture.joints, robot=robot, blobs=run.store, rng=np.random.default_rng(seed)),
+                record.id, frames,
+            )
+            for record in trials
+        ]  # fmt: skip
 
 
-def _row(one: _Followed, left: np.ndarray, right: np.ndarray, truth: Truth) -> Row:
-    told, true = left @ one.told @ right, true_poses(one.truth, one.times_s)
+def _row(one: Followed, left: np.ndarray, right: np.ndarray, truth: Truth) -> Row:
+    episode = truth.episodes[int(one.episode)]
+    told, true = left @ _told(one, truth) @ right, true_poses(episode, one.times_s)
     still = np.repeat(told[:1], len(told), axis=0)
     error, static = pose_errors(told, true), pose_errors(still, true)
     row: Row = {
@@ -109,28 +99,26 @@ def _row(one: _Followed, left: np.ndarray, right: np.ndarray, truth: Truth) -> R
         "static_position_mm": 1e3 * float(np.linalg.norm(static[:, :3], axis=1).mean()),
         "static_rotation_deg": float(np.degrees(np.linalg.norm(static[:, 3:], axis=1)).mean()),
         "lag_ms": 1e3 * float(np.median([state.seconds for state in one.states[1:]])),
-        "pose_lag_ms": 1e3 * _pose_lag_s(told, one),
+        "pose_lag_ms": 1e3 * _pose_lag_s(told, one.times_s, episode),
         "lost_frames": sum(bool(state.lost) for state in one.states),
     }
     return {**row, **_learnt(one, right, truth)}
 
 
-def _pose_lag_s(told: Float[np.ndarray, "t 4 4"], one: _Followed) -> float:
+def _pose_lag_s(told: Float[np.ndarray, "t 4 4"], times_s: Float[np.ndarray, " t"], truth: EpisodeTruth) -> float:
     """By how much the told positions trail the true ones."""
-    speed = np.linalg.norm(np.gradient(true_poses(one.truth, one.times_s)[:, :3, 3], one.times_s, axis=0), axis=1)
+    speed = np.linalg.norm(np.gradient(true_poses(truth, times_s)[:, :3, 3], times_s, axis=0), axis=1)
     moving = speed > _MOVING_M_PER_S
     if moving.sum() < 5:
         return float("nan")
     gaps = [
-        np.linalg.norm(
-            told[moving, :3, 3] - true_poses(one.truth, one.times_s[moving] - shift)[:, :3, 3], axis=1
-        ).mean()
+        np.linalg.norm(told[moving, :3, 3] - true_poses(truth, times_s[moving] - shift)[:, :3, 3], axis=1).mean()
         for shift in _SHIFTS_S
     ]
     return float(_SHIFTS_S[int(np.argmin(gaps))])
 
 
-def _learnt(one: _Followed, right: np.ndarray, truth: Truth) -> Row:
+def _learnt(one: Followed, right: np.ndarray, truth: Truth) -> Row:
     """Width of the 90 % intervals of the centre of mass along the table before and after, how far off its median is,
     and the part of these intervals that hold the truth; along the true axes of the object."""
     ends = [_com_quantiles(state.belief, right, truth.object_name) for state in (one.states[0], one.states[-1])]

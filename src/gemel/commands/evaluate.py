@@ -37,6 +37,8 @@ class Evaluate:
     variant: str = ""
     """Who tells a conditioned policy about physics: fused (a filter with memory; the default), fused_memoryless,
     history_only (both need encoders beside the policy), prior_only, or known (the truth, where a stand-in has it)."""
+    record: Path | None = None
+    """Also save the policy's episodes as a LeRobot v3.0 dataset in this new folder; a twin's with all its cameras."""
     prior: tuple[float, float] | None = None
     """What is believed of the policy's first parameter before the first touch: mean and standard deviation, SI units,
     such as 0.04 0.014. Even over the task's range unless given."""
@@ -46,8 +48,18 @@ class Evaluate:
         if self.policy is not None:
             from gemel.commands.evaluate_policy import PolicyRun, evaluate_policy
 
-            asked = PolicyRun(self.folder, self.policy, self.robot, self.episodes, self.variant, self.prior, self.out)
-            return evaluate_policy(asked)
+            return evaluate_policy(
+                PolicyRun(
+                    folder=self.folder,
+                    policy=self.policy,
+                    robot=self.robot,
+                    episodes=self.episodes,
+                    variant=self.variant,
+                    prior=self.prior,
+                    out=self.out,
+                    record=self.record,
+                )
+            )
         return self._holdout()
 
     def _holdout(self) -> int:

@@ -3,8 +3,9 @@
 Success, errors and times go to the screen and to `result.json`, what happened to `episodes.npz`, pictures beside them.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,10 @@ import numpy as np
 from jaxtyping import Float
 
 from gemel.artifacts.episode import Episode
-from gemel.artifacts.task import Task
-from gemel.errors import ConfigError, choices_text
-from gemel.services.policy import InitialCondition, Robot, run_episode
-from gemel.services.policy.conditioned import ConditionedPolicy, Controller, PushController, Tip
+from gemel.commands.policy_robot import Opened, open_robot
+from gemel.errors import ConfigError
+from gemel.services.policy import run_episode
+from gemel.services.policy.conditioned import ConditionedPolicy, Controller, PushController
 from gemel.services.policy.estimator import Estimator, Fixed, Prior
 from gemel.services.policy.outcome import TOLERANCES, measured, yaw_of
 from gemel.services.tasks import get_task
@@ -37,18 +38,8 @@ class PolicyRun:
     prior: tuple[float, float] | None
     """Mean and standard deviation of the first parameter that the policy is told."""
     out: Path | None
-
-
-@dataclass(frozen=True, eq=False)
-class Opened:
-    """A robot, and what is known about it."""
-
-    robot: Robot
-    task: Task
-    tip: Tip
-    conditions: Callable[[int], InitialCondition | None]
-    truth: Mapping[str, float] = field(default_factory=dict)
-    """True parameters, where somebody knows them."""
+    record: Path | None = None
+    """New folder for the episodes as a dataset."""
 
 
 def evaluate_policy(asked: PolicyRun) -> int:
@@ -59,13 +50,8 @@ def evaluate_policy(asked: PolicyRun) -> int:
         raise ConfigError(f"{asked.episodes} episodes were asked for.", remedy="ask for at least one")
     controller, opened = _trained(asked) if str(asked.policy) != MPC else _planned(asked)
     policy, estimator = ConditionedPolicy(controller, opened.tip), controller.estimator
-    episodes, told = [], []
     with progress_bar("episodes") as on_progress:
-        for number in range(asked.episodes):
-            condition = opened.conditions(number)
-            episodes.append(run_episode(opened.robot, policy, opened.task, initial_condition=condition))
-            told.append(_stacked(policy.told))
-            on_progress((number + 1) / asked.episodes)
+        episodes, told = _run_all(asked, policy, opened, on_progress)
     out = asked.out or asked.folder / "policy_runs" / f"{asked.policy.stem}-{asked.robot.replace(':', '-')}"
     result = _result(asked, episodes, opened)
     _write(out, episodes, told, estimator, opened, result)
@@ -76,7 +62,32 @@ def evaluate_policy(asked: PolicyRun) -> int:
     rows += [(name, f"{value:.3g}") for name, value in result["means"].items()]
     print_table(f"{policy.specification.name} on {asked.robot}", ("figure", "value"), rows)
     console().print(f"Wrote {out}")
+    if asked.record is not None:
+        console().print(f"Wrote {asked.record}")
     return 0
+
+
+def _run_all(
+    asked: PolicyRun, policy: ConditionedPolicy, opened: Opened, on_progress: Callable[[float], None]
+) -> tuple[list[Episode], list[Float[np.ndarray, "t 2 p"]]]:
+    """All episodes and what the policy was told in them; recorded as they come where that was asked for."""
+    from gemel.services.formats.lerobot_recorder import Recorder
+    from gemel.services.policy.watched_robot import WatchedRobot
+
+    robot, task, episodes, told = WatchedRobot(opened.robot), opened.task, [], []
+    with ExitStack() as stack:
+        recorder = None
+        if asked.record is not None:
+            fps = 1.0 / task.control_period_s
+            recorder = stack.enter_context(Recorder(asked.record, opened.notes(), fps=fps))
+        for number in range(asked.episodes):
+            condition = opened.conditions(number)
+            episodes.append(run_episode(robot, policy, task, initial_condition=condition, episode_id=str(number)))
+            told.append(_stacked(policy.told))
+            if recorder is not None:
+                recorder.add(episodes[-1], robot.frames)
+            on_progress((number + 1) / asked.episodes)
+    return episodes, told
 
 
 def _trained(asked: PolicyRun) -> tuple[Controller, Opened]:
@@ -84,7 +95,7 @@ def _trained(asked: PolicyRun) -> tuple[Controller, Opened]:
     from gemel.services.policy.checkpoint import load_network
 
     network = load_network(asked.policy, "policy")
-    opened = open_robot(asked.robot, asked.folder, str(network.meta["task"]))
+    opened = _opened(asked, str(network.meta["task"]))
     return PushController(network, opened.task, _estimator(asked, network, opened)), opened
 
 
@@ -93,53 +104,15 @@ def _planned(asked: PolicyRun) -> tuple[Controller, Opened]:
     from gemel.runtime.adapt.make import make_estimator
     from gemel.services.policy.mpc import StrokeControl
 
-    opened = open_robot(asked.robot, asked.folder, "push-t")
+    opened = _opened(asked, "push-t")
     first, ends = next(iter(opened.task.parameter_ranges.items()))
     priors = [Prior(first, *asked.prior, *ends)] if asked.prior is not None else []
     estimator = make_estimator(asked.variant or "fused", opened.task, priors)
     return StrokeControl(opened.task, estimator), opened
 
 
-def open_robot(name: str, folder: Path, task_name: str) -> Opened:
-    """`world:NAME[:SEED]`, a stand-in with a tracker, or `twin`, that of the project in the folder."""
-    kind, _, rest = name.partition(":")
-    if kind == "twin":
-        return _twin(folder, task_name)
-    if kind != "world":
-        raise ConfigError(
-            f"Robot {choices_text(kind, ('world', 'twin'))}", remedy="use world:push-t, world:push-t:SEED or twin"
-        )
-    world_name, _, seed = rest.partition(":")
-    if seed and not seed.isdigit():
-        raise ConfigError(f"The world's seed is {seed!r}; a whole number was expected.", remedy="use world:push-t:3")
-    return _world(world_name or task_name, int(seed or 0))
-
-
-def _world(name: str, seed: int) -> Opened:
-    from gemel.worlds.scenario import World, WorldConfig
-    from gemel.worlds.world_robot import WorldRobot
-
-    world = World(WorldConfig(name, seed=seed))
-    robot = WorldRobot(world, is_rendering=False, has_tracker=True)
-    (arm, *_) = world.machine.arms
-
-    def tip(joints: Float[np.ndarray, "1 joint"]) -> Float[np.ndarray, "1 2"]:
-        return world.kinematics.forward(arm, joints[0]).translation[None, :2]
-
-    return Opened(robot, world.task, tip, world.initial_condition, dict(world.hidden.parameters))
-
-
-def _twin(folder: Path, task_name: str) -> Opened:
-    from gemel.envs import make_robot
-
-    robot = make_robot(folder, task=task_name)
-    arm = robot.arena.arm
-    if arm is None:
-        raise ConfigError("The twin's robot has no tip.", remedy="use a task that moves tip_x and tip_y")
-    rng = np.random.default_rng(0)
-    ranges = robot.arena.task.initial_conditions
-    drawn = [{name: float(rng.uniform(*ends)) for name, ends in ranges.items()} for _ in range(10_000)]
-    return Opened(robot, robot.arena.task, arm.tips, lambda number: drawn[number % len(drawn)])
+def _opened(asked: PolicyRun, task_name: str) -> Opened:
+    return open_robot(asked.robot, asked.folder, task_name, is_seen=asked.record is not None)
 
 
 def _estimator(asked: PolicyRun, network: Any, opened: Opened) -> Estimator | None:

@@ -1,6 +1,7 @@
 """`gemel inspect`: what is in a log and what is wrong with it."""
 
 from dataclasses import asdict, dataclass
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -71,8 +72,12 @@ def show(result: "Inspection", *, all_episodes: bool = False) -> None:
         ])  # fmt: skip
     if result.estimates:
         print_table("Timing", ("what", "stream", "shift", "standard error", "windows"), [
-            (e.name, e.stream, f"{1e3 * e.value_s:+.0f} ms", f"{1e3 * e.sigma_s:.0f} ms", e.window_count)
+            (e.name, e.stream, f"{1e3 * e.value_s:+.0f} ms", _milliseconds(e.sigma_s), e.window_count)
             for e in result.estimates
         ])  # fmt: skip
     print_findings(result.findings)
     console().print(f"{result.decoded_frame_count} frames were decoded for the image checks.", style="dim")
+
+
+def _milliseconds(value_s: float) -> str:
+    return f"{1e3 * value_s:.0f} ms" if isfinite(value_s) else "-"  # one window alone has no standard error

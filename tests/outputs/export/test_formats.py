@@ -12,10 +12,11 @@ from gemel.errors import ConfigError, SourceError
 from gemel.geometry import SO3, icosphere_mesh, sample_bilinear
 from gemel.outputs.export.bake import bake, colours_at
 from gemel.outputs.export.export import export_twin
-from gemel.outputs.export.lerobot import action_names, export_lerobot, held_episode, joint_names, verify_lerobot
+from gemel.outputs.export.lerobot import action_names, held_episode, joint_names, verify_lerobot
 from gemel.outputs.export.scene import export_scene
 from gemel.outputs.export.urdf import roll_pitch_yaw
 from gemel.services.formats.lerobot_reader import open_source
+from gemel.services.formats.lerobot_recorder import Recorder, RobotNotes
 from gemel.services.formats.mesh_file import read_mesh
 from gemel.services.formats.robot_model import read_robot_model
 from gemel.services.render.bound_gaussians import gaussians_of
@@ -115,10 +116,11 @@ def test_rollouts_with_images_become_a_dataset(store: Store, tmp_path: Path) -> 
     assert episode.domain is Domain.TWIN
     assert np.ptp(episode.object_poses["t_block"].translation, axis=0).max() < 1e-3  # it lies where it was
     frames = [np.full((16, 32, 3), 2 * step, np.uint8) for step in range(len(episode.times_s))]
-    export_lerobot(
-        [episode, episode], tmp_path / "set", joint_names=joint_names(scene), action_names=action_names(scene),
-        units=dict.fromkeys(joint_names(scene), "rad"), images=[{"front": frames}] * 2,
-    )  # fmt: skip
+    names = joint_names(scene)
+    notes = RobotNotes(names, action_names(scene), "arm", joint_units=dict.fromkeys(names, "rad"))
+    with Recorder(tmp_path / "set", notes, fps=25.0) as recorder:
+        for _ in range(2):
+            recorder.add(episode, {"front": frames})
     assert all(check.is_passed for check in verify_lerobot([episode, episode], tmp_path / "set"))
     source = open_source(tmp_path / "set")
     assert [camera.name for camera in source.layout.cameras] == ["front"]

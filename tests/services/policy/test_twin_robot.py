@@ -9,13 +9,14 @@ from gemel.artifacts.capture import Domain
 from gemel.artifacts.twin import Twin
 from gemel.errors import ConfigError
 from gemel.geometry import SE3, SO3
+from gemel.services.formats.lerobot_recorder import Recorder, RobotNotes
 from gemel.services.formats.robot_model import compile_stored_robot
 from gemel.services.formats.source import open_source
 from gemel.services.kinematics.chain import Chain
 from gemel.services.policy import Observation, PolicySpec, Robot, run_episode
-from gemel.services.policy.record import Recording, WatchedRobot, write_recordings
 from gemel.services.policy.task_frame import task_frame
 from gemel.services.policy.twin_robot import TwinRobot, make_twin_robot
+from gemel.services.policy.watched_robot import WatchedRobot
 from gemel.services.tasks import get_object, get_task
 from gemel.store.store import Store
 from services.sim.made_twin import block_twin, sample_robot, splat_mesh
@@ -109,10 +110,9 @@ def test_a_recording_is_a_dataset(robot: TwinRobot, tmp_path: Path) -> None:
     watched = WatchedRobot(robot)
     episode = run_episode(watched, Push(robot), replace(TASK, time_limit_s=0.5))
     frames = {"front": [np.full((120, 160, 3), 40 * i, dtype=np.uint8) for i in range(5)]}
-    folder = write_recordings(
-        tmp_path / "set", [Recording(episode, frames)], fps=10.0, joint_names=robot.joint_names,
-        action_names=robot.action_names,
-    )  # fmt: skip
+    folder = tmp_path / "set"
+    with Recorder(folder, RobotNotes(watched.joint_names, watched.action_names, "twin"), fps=10.0) as recorder:
+        recorder.add(episode, frames)
     source = open_source(folder)
     assert source is not None
     import pyarrow.parquet as pq
@@ -120,7 +120,7 @@ def test_a_recording_is_a_dataset(robot: TwinRobot, tmp_path: Path) -> None:
     table = pq.read_table(next((folder / "data").rglob("*.parquet"))).to_pydict()
     np.testing.assert_allclose(np.array(table["observation.state"]), episode.joint_positions, atol=1e-6)
     np.testing.assert_allclose(np.array(table["action"]), episode.actions, atol=1e-6)
-    poses = np.array(table["object.t_block.pose"])
+    poses = np.array(table["observation.object_pose.t_block"])
     np.testing.assert_allclose(poses[:, :3], episode.object_poses["t_block"].translation, atol=1e-6)
 
 

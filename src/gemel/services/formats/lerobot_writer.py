@@ -28,15 +28,20 @@ _SHORTEST_STEP_S = 1e-4
 """LeRobot finds a frame by its time to within this much [s]."""
 
 
+def refuse_existing(root: Path) -> None:
+    """Datasets go to new or empty folders only."""
+    if root.exists() and (not root.is_dir() or any(root.iterdir())):
+        raise SourceError(
+            f"{root} exists and is not empty; a dataset is never written over another.",
+            remedy="give a new folder, or remove that one",
+        )
+
+
 class LerobotWriter:
     """Writes one dataset; use it as a context. An exception inside leaves nothing behind."""
 
     def __init__(self, root: Path, spec: LerobotSpec) -> None:
-        if root.exists() and (not root.is_dir() or any(root.iterdir())):
-            raise SourceError(
-                f"{root} exists and is not empty; a dataset is never written over another.",
-                remedy="give a new folder, or remove that one",
-            )
+        refuse_existing(root)
         self._target, self._spec = root, spec
         self._root = root.with_name(f".{root.name}.{os.getpid()}.partial")
         self._root.mkdir(parents=True)

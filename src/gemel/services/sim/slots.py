@@ -121,6 +121,11 @@ def controls(model: Any) -> tuple[Control, ...]:
     return tuple(found)
 
 
+def joint_unit(model: Any, name: str) -> str:
+    """`rad` of a hinge, `m` of a slide (code 2 of mujoco.mjtJoint)."""
+    return "m" if model.jnt_type[model.joint(name).id] == 2 else "rad"
+
+
 def resting_commands(model: Any, qpos: Float[np.ndarray, "n nq"]) -> Float[np.ndarray, "n nu"]:
     """Commands under which position servos rest at these states; other controls are zero."""
     commands = np.zeros((len(qpos), model.nu))
