@@ -15,7 +15,7 @@ from gemel.artifacts.twin import Twin
 from gemel.errors import ConfigError
 from gemel.geometry import SE3, Inertia, Pinhole, box_mesh
 from gemel.runtime.live_twin import LiveState, LiveTwin
-from gemel.runtime.rehearsal import Rehearsal, RehearsalConfig
+from gemel.runtime.rehearsal import Rehearsal, RehearsalConfig, Sighting
 from gemel.services.policy.robot import Observation
 from gemel.services.sim.joint_path import JointPath
 from gemel.store.store import Store
@@ -112,10 +112,48 @@ def test_sliding_teaches_friction_and_rest_teaches_nothing(store):
         before = rehearsal.belief.samples.copy()
         for _ in range(3):
             rehearsal.lay({"block": made.REST}, {"block": start}, NO_JOINTS, 0.0)
-            rehearsal.learn(rehearsal.advance(NO_JOINTS, 0.4)["block"], goal, sd, "block")
+            rehearsal.learn(rehearsal.advance(NO_JOINTS, 0.4), {"block": Sighting(goal, sd)}, NO_JOINTS)
         after = rehearsal.belief.samples
         if is_learnt:
             assert abs(float(np.median(after)) - true) < 0.04
             assert after.std() < 0.4 * before.std()
         else:
             assert abs(after.std() / before.std() - 1.0) < 0.15
+
+
+def test_what_a_window_left_uncounted_is_counted_while_the_next_one_runs(store):
+    """After one slide half of the draws survive; a window at rest, which says nothing itself, brings the rest."""
+    twin, sd, true = _twin(store), np.array([3e-4] * 3 + [2e-3] * 3), 0.3
+    known = replace(twin.belief, samples=np.full((200, 1), true))
+    velocity = np.array([0.3, 0.0, 0.0, 0.0, 0.0, 0.0])
+    truth = Rehearsal(replace(twin, belief=known), store, RehearsalConfig(draws=2), np.random.default_rng(0))
+    truth.lay({"block": made.REST}, {"block": velocity}, NO_JOINTS, 0.0)
+    slid = truth.advance(NO_JOINTS, 0.4)["block"][0]
+    rehearsal = Rehearsal(twin, store, RehearsalConfig(model_error=0.02), np.random.default_rng(1))
+    spreads = []
+    for start_s, pose, speed, seen in ((0.0, made.REST, velocity, slid), (0.4, slid, 0.0 * velocity, slid)):
+        rehearsal.lay({"block": pose}, {"block": speed}, NO_JOINTS, start_s)
+        predicted = {}
+        for step in range(1, 5):
+            predicted = rehearsal.advance(NO_JOINTS, start_s + 0.1 * step)
+        rehearsal.learn(predicted, {"block": Sighting(seen, sd)}, NO_JOINTS)
+        spreads.append(float(rehearsal.belief.samples.std()))
+    assert spreads[1] < 0.5 * spreads[0]
+    assert abs(float(np.median(rehearsal.belief.samples)) - true) < 0.04
+
+
+def test_the_robots_parameters_are_passed_on_unlearnt(store):
+    """Servos are led along the log, so nothing here tells about them: their draws stay, and are not called inferred."""
+    from outputs.export.exported_twin import sample_twin
+
+    twin = sample_twin(store)
+    rehearsal = Rehearsal(twin, store, RehearsalConfig(), np.random.default_rng(0))
+    before = rehearsal.belief
+    columns = [i for i, name in enumerate(before.names) if name.startswith("robot/")]
+    assert columns
+    assert {before.parameters[i].source for i in columns} == {
+        p.source for p in twin.belief.parameters if p.name.startswith("robot/")
+    }
+    rehearsal._z = rehearsal._z + 1.0
+    np.testing.assert_array_equal(rehearsal.belief.samples[:, columns], before.samples[:, columns])
+    assert not np.array_equal(rehearsal.belief.samples, before.samples)

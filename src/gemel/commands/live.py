@@ -9,8 +9,10 @@ import tyro  # noqa: TID253 (a command is only imported to be parsed)
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gemel.artifacts.belief import Belief
     from gemel.artifacts.track import Tracks
     from gemel.runtime.follow_log import Followed
+    from gemel.runtime.live_twin import LiveState
 
 _NARROWED = 0.9
 """Parameters are shown whose interval is at most this part as wide as before."""
@@ -78,27 +80,43 @@ def _nearness(followed: "Followed", tracks: "Tracks") -> "Iterator[tuple[str, st
 
 def _learnt(followed: "Followed") -> "Iterator[tuple[str, str]]":
     """Parameters that became better known: 90 % intervals before and after."""
+    first, last = followed.states[0].belief, followed.states[-1].belief
+    for column, parameter in enumerate(first.parameters):
+        (low, _, high), (low_now, _, high_now) = (_quantiles(belief, column) for belief in (first, last))
+        if high_now - low_now <= _NARROWED * (high - low):
+            ends = f"{low:.3g} to {high:.3g} → {low_now:.3g} to {high_now:.3g}"
+            yield parameter.name, f"{ends} {parameter.unit}".removesuffix(" 1")
+
+
+def _tree(followed: "Followed") -> dict[str, Any]:
+    return {"episode": followed.episode, "states": [_state_tree(state) for state in followed.states]}
+
+
+def _state_tree(state: "LiveState") -> dict[str, Any]:
+    belief = state.belief
+    return {
+        "version": state.version,
+        "time_s": state.time_s,
+        "seconds": state.seconds,
+        "lost": sorted(state.lost),
+        "joint_positions": state.joint_positions.tolist(),
+        "poses": {
+            name: {"xyz_m": pose.translation.tolist(), "wxyz": pose.rotation.wxyz.tolist()}
+            for name, pose in state.poses.items()
+        },
+        "covariances": {name: covariance.tolist() for name, covariance in state.covariances.items()},
+        "belief": {
+            name: dict(zip(("low", "median", "high"), _quantiles(belief, column), strict=True))
+            for column, name in enumerate(belief.names)
+        },
+    }
+
+
+def _quantiles(belief: "Belief", column: int) -> list[float]:
+    """5, 50 and 95 % of a parameter."""
     import numpy as np
 
     from gemel.services.stats import weighted_quantiles
 
-    first, last = followed.states[0].belief, followed.states[-1].belief
-    for column, parameter in enumerate(first.parameters):
-        ends = [weighted_quantiles(b.samples[:, column], b.weights, np.array([0.05, 0.95])) for b in (first, last)]
-        if np.ptp(ends[1]) <= _NARROWED * np.ptp(ends[0]):
-            before, after = (f"{low:.3g} to {high:.3g}" for low, high in ends)
-            yield parameter.name, f"{before} → {after} {parameter.unit}".removesuffix(" 1")
-
-
-def _tree(followed: "Followed") -> dict[str, Any]:
-    return {
-        "episode": followed.episode,
-        "states": [
-            {
-                "version": state.version, "time_s": state.time_s, "seconds": state.seconds, "lost": sorted(state.lost),
-                "poses": {name: {"xyz_m": pose.translation.tolist(), "wxyz": pose.rotation.wxyz.tolist()}
-                          for name, pose in state.poses.items()},
-            }
-            for state in followed.states
-        ],
-    }  # fmt: skip
+    values = weighted_quantiles(belief.samples[:, column], belief.weights, np.array([0.05, 0.5, 0.95]))
+    return [float(value) for value in values]

@@ -11,6 +11,7 @@ from gemel.artifacts.track import Track
 from gemel.geometry.se3 import stack
 from gemel.runtime.live_twin import LiveState, LiveTwin
 from gemel.services.policy.robot import Observation
+from gemel.services.tracking.evidence import about_world
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,16 +29,23 @@ class Followed:
         return tuple(self.states[0].poses)
 
     def track(self, name: str) -> Track:
-        """The told poses of an object; before it is found for the first time nothing is known about their errors."""
-        unknown = np.full((6, 6), np.inf)
+        """The told poses of an object; nothing is known about their errors where it is lost."""
         return Track(
             episode=self.episode,
             object=name,
             times_s=self.times_s,
             Ts_world_object=stack([state.poses[name] for state in self.states]),
-            covariances=np.stack([state.covariances.get(name, unknown) for state in self.states]),
+            covariances=np.stack([_covariance(state, name) for state in self.states]),
             is_lost=np.array([name in state.lost for state in self.states]),
         )
+
+
+def _covariance(state: LiveState, name: str) -> Float[np.ndarray, "6 6"]:
+    """Of the left perturbation, as tracks have it; infinite where it is unknown."""
+    if name not in state.covariances:
+        return np.diag(np.full(6, np.inf))
+    A = about_world(state.poses[name].translation)
+    return np.asarray(A @ state.covariances[name] @ A.T)
 
 
 def follow_log(

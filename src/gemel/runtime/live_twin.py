@@ -26,7 +26,7 @@ from gemel.errors import ConfigError
 from gemel.geometry import SE3
 from gemel.runtime.guess import Guess
 from gemel.runtime.plates import Plates
-from gemel.runtime.rehearsal import Rehearsal, RehearsalConfig, middle
+from gemel.runtime.rehearsal import Rehearsal, RehearsalConfig, Sighting, middle
 from gemel.services.kinematics.joint_log import joint_log
 from gemel.services.policy.robot import Observation
 from gemel.services.render.renderer import make_renderer
@@ -39,8 +39,8 @@ from gemel.services.tracking.refine import FramePose, RefineConfig
 from gemel.services.tracking.resting import Resting
 from gemel.services.tracking.view import View
 
-_HISTORY = 40
-"""Observations that are remembered: joint readings are needed at the times of images that are late."""
+_HISTORY_WINDOWS = 5
+"""Joint readings are remembered for so many windows of the rehearsal: images are late, and windows are run again."""
 _BLURS_PX = (3.0, 1.5, 0.5, 0.0, 0.0, 0.0)
 """Fewer steps than in a log: a prediction is near."""
 
@@ -68,7 +68,8 @@ class LiveState:
     poses: Mapping[str, SE3]
     """`T_world_object` now, by object; the last known one where it is lost."""
     covariances: Mapping[str, Float[np.ndarray, "6 6"]]
-    """Of a perturbation about each object's origin along the world's axes, translation first, by one frame's noise."""
+    """Of a perturbation about each object's origin along the world's axes, translation first, by one frame's noise;
+    of objects that are not lost."""
     lost: frozenset[str]
     belief: Belief
     seconds: float
@@ -156,8 +157,10 @@ class LiveTwin:
                 f"The observation has images of {sorted(observation.images)}; {missing} are missing.",
                 remedy="give the newest image of every camera that the twin was calibrated with",
             )
-        self._times_s = [*self._times_s[-_HISTORY:], float(observation.time_s)]
-        self._readings = [*self._readings[-_HISTORY:], observation.joint_positions]
+        oldest_s = observation.time_s - _HISTORY_WINDOWS * self.config.rehearsal.window_s
+        kept = int(np.searchsorted(self._times_s, oldest_s))
+        self._times_s = [*self._times_s[kept:], float(observation.time_s)]
+        self._readings = [*self._readings[kept:], observation.joint_positions]
 
     def _views(self, observation: Observation) -> list[View]:
         robot = self._lookout.robot
@@ -188,18 +191,18 @@ class LiveTwin:
         for name, guess in self._guesses.items():
             guess.remember(tracked.get(name), middles.get(name))
         if rehearsal.is_due(frame_s) and seen:
-            for name in seen.keys() & predicted.keys():
-                rehearsal.learn(predicted[name], tracked[name], _sd(seen[name], tracked[name]), name)
+            told = [name for name in seen if name in predicted]
+            rehearsal.learn(predicted, {n: Sighting(tracked[n], _sd(seen[n], tracked[n])) for n in told}, path)
             self._lay({**self._poses, **tracked}, path, frame_s)
         if len(seen) == len(found):  # an object that is lost may be anywhere, and must not be learnt as table
             for view in views:
                 self._plates.learn(
                     view, [(self._followers[n].target.tracked, p.T_world_object) for n, p in seen.items()]
                 )
+        self._covariances = {name: np.linalg.inv(pose.information) for name, pose in seen.items()}
         for name, pose in seen.items():
             ahead = self._followers[name].velocity * (now_s - frame_s)
             self._poses[name] = SE3.from_matrix(moved(pose.T_world_object, ahead))
-            self._covariances[name] = np.linalg.inv(pose.information)
         return set(found) - set(seen)
 
     def _lay(self, poses: Mapping[str, SE3], path: JointPath, frame_s: float) -> None:
