@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from gemel.artifacts.evidence import Claim, Evidence
+from gemel.artifacts.evidence import Claim, Curve, Evidence
 from gemel.errors import SourceError
 from gemel.outputs.report.evidence_json import SCHEMA_FILE, evidence_from_json, evidence_json
 from gemel.outputs.report.page import Picture, Proof, report_page
@@ -92,6 +92,49 @@ def test_the_page_says_what_is_wrong(evidence: Evidence) -> None:
     page = report_page(replace(evidence, opening=2), name="p", proof=proof)
     assert "Refuted: Twin ← read of episode" in page
     assert 'class="bad">This is opening 2 of the holdout for this twin' in page
+
+
+def _rows(page: str) -> dict[str, list[str]]:
+    """Cells of every row of tables, by what its heading says; rows with one heading one after the other."""
+    rows: dict[str, list[str]] = {}
+    for head, cells in re.findall(r'<tr><th scope="row">([^<]*)</th>(.*?)</tr>', page):
+        rows.setdefault(head, []).extend(re.findall(r"<td[^>]*>([^<]*)</td>", cells))
+    return rows
+
+
+@pytest.mark.parametrize("arms", [("arm",), ("left", "right")])
+def test_what_is_told_of_the_robot_is_on_the_page(evidence: Evidence, arms: tuple[str, ...]) -> None:
+    """With one arm `all` is not told twice, but what repeats say of it is; gaps are there, and the true confidence."""
+
+    def claim(name: str, subject: str, physics: str, value: float, unit: str = "", n: int = 3) -> Claim:
+        drive = "actions" if physics == "posterior" else ""
+        return Claim(name, unit, value, value, value, 0.8, n, (), subject, physics, drive)
+
+    times = np.array([0.0, 0.1])
+    claims = (
+        *(claim("joint_rmse", arm, "posterior", 0.111) for arm in arms),
+        claim("joint_rmse", "all", "posterior", 0.222),
+        claim("joint_rmse", "all", "repeat", 0.0777),
+        claim("tool_denavit_hartenberg_gap", "all", "", 0.00055, "m"),
+        claim("tool_denavit_hartenberg_gap_angle", "all", "", 0.25, "deg"),
+    )
+    curves = (
+        *(Curve("0", arm, "joints", "", "posterior", "actions", times, times) for arm in (*arms, "all")),
+        Curve("0 and 1", "all", "joints", "", "repeat", "", times, times),
+    )
+    page = report_page(replace(evidence, claims=claims, curves=curves), name="p", proof=_PROOF)
+    rows = _rows(page)
+    together = "arm" if len(arms) == 1 else "all"
+    driven = "driven by the recorded actions"
+    title = "normalised joint RMSE, mean over time"
+    assert rows[f"{together}: {title}"] == [driven, "0.111" if len(arms) == 1 else "0.222", "0.0777", "3"]
+    assert len([head for head in rows if head.endswith(title)]) == (1 if len(arms) == 1 else 3)
+    assert rows["all: tool by Denavit-Hartenberg table against MuJoCo, distance"] == ["0.55 mm", "3"]
+    assert rows["all: tool by Denavit-Hartenberg table against MuJoCo, angle"] == ["0.25°", "3"]
+    assert "episodes; 80 % intervals from drawing" in page
+    assert "95 %" not in page
+    assert 'class="line repeat"' in page
+    assert page.count(f"<h3>{together}: normalised joint RMSE</h3>") == 1
 
 
 def test_the_headline_states_ratio_interval_and_n(evidence: Evidence) -> None:

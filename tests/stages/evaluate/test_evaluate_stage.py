@@ -67,9 +67,10 @@ def test_a_twins_own_episodes_have_no_error_and_wrong_friction_is_lost_sooner(tw
     whole = "Driven by the recorded actions, the posterior follows to the end in episodes 0, 1, 2, 3"
     assert any(note.startswith(whole) for note in evidence.notes)
     assert any("No real-vs-real floor" in note for note in evidence.notes)
-    gap = evidence.claim("tool_denavit_hartenberg_gap", subject="all")
-    assert gap is not None
-    assert gap.estimate < 1e-9
+    for gap in (evidence.claim(f"tool_denavit_hartenberg_gap{kind}", subject="all") for kind in ("", "_angle")):
+        assert gap is not None
+        assert gap.estimate < 1e-5
+        assert gap.n == 4
     wide = next(c for c in evidence.curves if (c.physics, c.drive, c.quantity) == ("prior", "actions", "position"))
     assert wide.low is not None
     assert wide.high is not None

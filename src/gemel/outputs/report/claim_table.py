@@ -1,9 +1,11 @@
 """Claims as tables: one row per quantity, one column per physics."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
+from typing import TypeVar
 
-from gemel.artifacts.evidence import Claim
+from gemel.artifacts.evidence import Claim, Curve
 
 _TITLES = {
     "follow_time": "followed, from its first motion",
@@ -15,13 +17,16 @@ _TITLES = {
     "joint_rmse": "normalised joint RMSE, mean over time",
     "tool_position_error": "tool position error, mean over time",
     "tool_orientation_error": "tool orientation error, mean over time",
-    "tool_denavit_hartenberg_gap": "tool by Denavit-Hartenberg table against MuJoCo, largest difference",
+    "tool_denavit_hartenberg_gap": "tool by Denavit-Hartenberg table against MuJoCo, distance",
+    "tool_denavit_hartenberg_gap_angle": "tool by Denavit-Hartenberg table against MuJoCo, angle",
     "follow_time_ratio": "times as long, from its first motion",
     "divergence_time_ratio": "times as long, from the first frame",
 }
 _SHOWN = {"m": ("mm", 1e3), "deg": ("°", 1.0), "s": ("s", 1.0), "": ("", 1.0)}
 _DRIVES = {"logged": "led along the logged joints", "actions": "driven by the recorded actions", "": ""}
 PHYSICS = ("posterior", "prior", "nominal", "repeat")
+_ALL = "all"
+_Item = TypeVar("_Item", Claim, Curve)
 
 
 def value_text(claim: Claim) -> str:
@@ -35,8 +40,7 @@ def value_text(claim: Claim) -> str:
 def physics_table(claims: Sequence[Claim]) -> str:
     """Means over episodes, physics side by side."""
     shown = [claim for claim in claims if claim.physics in PHYSICS]
-    arms = repeated_subjects([claim.subject for claim in shown if claim.name == "joint_rmse"])
-    shown = [claim for claim in shown if claim.subject not in arms]
+    shown = by_arm(shown, [claim.subject for claim in shown if claim.name == "joint_rmse"])
     columns = [name for name in PHYSICS if any(claim.physics == name for claim in shown)]
     rows = dict.fromkeys((claim.subject, claim.name) for claim in shown)
     body = []
@@ -54,15 +58,37 @@ def physics_table(claims: Sequence[Claim]) -> str:
             )
     head = "".join(f'<th scope="col">{name if name != "repeat" else "real against real"}</th>' for name in columns)
     return _table(
-        "Means over held-out episodes, with 95 % intervals from drawing episodes with replacement.",
+        f"Means over held-out episodes; {_intervals_text(shown)} from drawing episodes with replacement.",
         f'<th scope="col">what</th><th scope="col">robot</th>{head}<th scope="col">n</th>',
         body,
     )
 
 
-def repeated_subjects(arms: Sequence[str]) -> tuple[str, ...]:
-    """`all` where there is one arm only: it says the same twice."""
-    return ("all",) if len(set(arms)) == 2 else ()
+def by_arm(items: Sequence[_Item], subjects: Sequence[str]) -> list[_Item]:
+    """What is told of the robot, `subjects` being its arms and `all`; with one arm only, all of it under its name.
+
+    A twin says of `all` what it says of a single arm already. Repeats are told of `all` alone.
+    """
+    arms = set(subjects) - {_ALL}
+    if len(arms) != 1:
+        return list(items)
+    (arm,) = arms
+    kept = [item for item in items if item.subject != _ALL or item.physics == "repeat"]
+    return [replace(item, subject=arm) if item.subject == _ALL else item for item in kept]
+
+
+def gap_table(claims: Sequence[Claim]) -> str:
+    """How far two ways to the tool are apart; nothing without a robot."""
+    body = [
+        f'<tr><th scope="row">{escape(c.subject)}: {escape(_TITLES.get(c.name, c.name))}</th>'
+        f'<td class="number">{escape(value_text(c))}</td><td>{c.n}</td></tr>'
+        for c in claims
+        if c.name.startswith("tool_denavit_hartenberg_gap")
+    ]
+    if not body:
+        return ""
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("what", "difference", "n"))
+    return _table("Largest differences over held-out episodes; beyond rounding there should be none.", head, body)
 
 
 def ratio_table(claims: Sequence[Claim]) -> str:
@@ -76,6 +102,12 @@ def ratio_table(claims: Sequence[Claim]) -> str:
     ]
     head = "".join(f'<th scope="col">{name}</th>' for name in ("what", "between", "robot", "ratio", "n"))
     return _table("Ratios of sums over episodes; episodes are drawn in pairs.", head, body)
+
+
+def _intervals_text(claims: Sequence[Claim]) -> str:
+    """`95 % intervals`, as the claims have them."""
+    values = sorted({claim.confidence for claim in claims})
+    return " ".join([" and ".join(f"{100.0 * value:g} %" for value in values), "intervals"]).strip()
 
 
 def _number(value: float) -> str:

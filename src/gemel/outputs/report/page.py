@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 
 from gemel.artifacts.evidence import Claim, Curve, Evidence
-from gemel.outputs.report.claim_table import PHYSICS, physics_table, ratio_table, repeated_subjects
+from gemel.outputs.report.claim_table import PHYSICS, by_arm, gap_table, physics_table, ratio_table
 from gemel.outputs.report.line_chart import Line, line_chart
 
 _TEMPLATE = Path(__file__).with_name("page.html")
@@ -51,6 +51,7 @@ def report_page(evidence: Evidence, *, name: str, proof: Proof, pictures: Sequen
         "<h2>Claims</h2>",
         ratio_table(evidence.claims),
         physics_table(evidence.claims),
+        gap_table(evidence.claims),
         _notes(evidence),
         _object_figures(evidence),
         _robot_figures(evidence),
@@ -132,16 +133,21 @@ def _object_figures(evidence: Evidence) -> str:
 
 
 def _robot_figures(evidence: Evidence) -> str:
-    """For each arm and quantity: one chart per episode, both drives, under the posterior."""
-    own = [c for c in evidence.curves if c.quantity in _ROBOT and c.physics == "posterior"]
-    own = [c for c in own if c.subject not in repeated_subjects([c.subject for c in own])]
-    parts = ["<h2>Robot over time</h2>", "<p>Solid: driven by the recorded actions. Dashed: led along its log.</p>"]
+    """For each arm and quantity: one chart per episode, both drives, under the posterior; then repeats."""
+    own = [c for c in evidence.curves if c.quantity in _ROBOT and c.physics in ("posterior", "repeat")]
+    own = by_arm(own, [c.subject for c in own])
+    parts = [
+        "<h2>Robot over time</h2>",
+        "<p>Solid: driven by the recorded actions. Dashed: led along its log. Two episodes: one real against the other."
+        "</p>",
+    ]
     for subject, quantity in dict.fromkeys((c.subject, c.quantity) for c in own):
         parts.append(f"<h3>{escape(subject)}: {_QUANTITIES[quantity][0]}</h3>")
         parts.append('<div class="charts">')
         curves = [c for c in own if (c.subject, c.quantity) == (subject, quantity)]
         for episode in dict.fromkeys(c.episode for c in curves):
-            parts.append(_chart(f"episode {episode}", [c for c in curves if c.episode == episode], "drive", None))
+            shown = [c for c in curves if c.episode == episode]
+            parts.append(_chart(f"episode {episode}", shown, "drive" if shown[0].drive else "physics", None))
         parts.append("</div>")
     return "\n".join(parts) if own else ""
 

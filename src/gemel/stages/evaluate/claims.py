@@ -1,5 +1,6 @@
 """From numbers per episode to claims over episodes, with intervals."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -8,6 +9,7 @@ from gemel.artifacts.belief import Belief
 from gemel.artifacts.capture import Domain
 from gemel.artifacts.evidence import Claim, Curve, Range
 from gemel.services.stats import mean_interval, ratio_interval, weighted_quantiles
+from gemel.stages.evaluate.arms import ALL
 from gemel.stages.evaluate.compare import Compared, Key
 
 POSTERIOR, PRIOR, NOMINAL = "posterior", "prior", "nominal"
@@ -61,13 +63,15 @@ def repeat_claims(
     return claims
 
 
-def gap_claim(gaps: Sequence[tuple[float, float]], domains: tuple[Domain, ...], confidence: float) -> list[Claim]:
-    """The largest difference between the tool by the Denavit-Hartenberg table and by MuJoCo."""
-    if not gaps:
+def gap_claims(results: Sequence[Compared], domains: tuple[Domain, ...], confidence: float) -> list[Claim]:
+    """The largest distance and angle between the tool by the Denavit-Hartenberg table and by MuJoCo."""
+    worst = np.array([np.max(result.gaps, axis=0) for result in results if result.gaps])  # (episode, 2) [m, rad]
+    if not len(worst):
         return []
-    worst = max(distance for distance, _ in gaps)
-    key = Key("tool_denavit_hartenberg_gap", "m", "all", "", "")
-    return [_claim(key, worst, (worst, worst), len(gaps), domains, confidence)]
+    distance_m, angle_rad = worst.max(axis=0).tolist()
+    name = "tool_denavit_hartenberg_gap"
+    found = {Key(name, "m", ALL, "", ""): distance_m, Key(f"{name}_angle", "deg", ALL, "", ""): math.degrees(angle_rad)}
+    return [_claim(key, value, (value, value), len(worst), domains, confidence) for key, value in found.items()]
 
 
 def ranges_of(belief: Belief, physics: str, names: Sequence[str]) -> list[Range]:

@@ -17,8 +17,8 @@ from gemel.stages.evaluate.bands import error_band, is_inside_band
 from gemel.stages.evaluate.config import EvaluateConfig
 from gemel.stages.evaluate.divergence_time import FollowTime, follow_time
 from gemel.stages.evaluate.joint_error import JointMeasure, joint_errors
-from gemel.stages.evaluate.object_error import first_motion, pose_errors, seen
-from gemel.stages.evaluate.replay import Replay, TwinReplay
+from gemel.stages.evaluate.object_error import first_motion, pose_errors, seen, seen_from
+from gemel.stages.evaluate.replay import LOGGED, Replay, TwinReplay
 from gemel.stages.evaluate.tool_error import Tool, tool_errors
 
 
@@ -43,6 +43,8 @@ class Compared:
     """By object, physics and drive."""
     still: list[str] = field(default_factory=list)
     """Objects that do not move in this episode."""
+    left_out: list[str] = field(default_factory=list)
+    """Objects seen in fewer than two frames from the replay's start on."""
     gaps: list[tuple[float, float]] = field(default_factory=list)
     """Between the two ways to the tool [m, rad]."""
     diverged: int = 0
@@ -69,19 +71,25 @@ def compare(
     paths: Mapping[str, JointPath],
     rng: np.random.Generator,
 ) -> Compared:
-    """Replay an episode under each physics with each drive, and hold it against the record."""
+    """Replay an episode under each physics with each drive, and hold it against the record.
+
+    It starts when the last of the objects has been seen; where the others were before that is not compared.
+    """
     found = Compared(episode.id)
-    tracks = [_laid_down(t, yardstick.rest.get(t.object)) for t in tracks if seen(t).sum() > 1]
-    poses = {track.object: track.Ts_world_object[int(np.argmax(seen(track)))] for track in tracks}
-    starts = [float(track.times_s[seen(track)][0]) for track in tracks]
+    starts = [float(track.times_s[seen(track)][0]) for track in tracks if seen(track).sum() > 1]
     start_s = max(starts, default=float(episode.times_s[0]))
+    cut = [seen_from(track, start_s) for track in tracks]
+    found.left_out = [track.object for track in cut if len(track.times_s) < 2]
+    tracks = [_laid_down(track, yardstick.rest.get(track.object)) for track in cut if len(track.times_s) > 1]
+    poses = {track.object: track.Ts_world_object[0] for track in tracks}
     end_s = max([float(episode.times_s[-1]), *(float(track.times_s[-1]) for track in tracks)])
+    logged = paths[LOGGED]
     for name, replays in yardstick.physics.items():
         for drive, path in paths.items():
-            replay = replays.run(path, drive, start_s=start_s, end_s=end_s, poses=poses)
+            replay = replays.run(path, drive, logged=logged, start_s=start_s, end_s=end_s, poses=poses)
             found.diverged += int(replay.is_diverged.sum())
             for track in tracks:
-                _object(found, yardstick.config, replay, track, (name, drive), start_s, rng)
+                _object(found, yardstick.config, replay, track, (name, drive), rng)
             _robot(found, yardstick, replay, episode, (name, drive), start_s)
     return found
 
@@ -89,10 +97,12 @@ def compare(
 def _laid_down(track: Track, T_world_rest: SE3 | None) -> Track:
     """The record as if the object had been seen first where a replay starts with it, lying on its support.
 
+    `track` has only frames in which the object was seen.
+
     By as much as that differs from where it was seen, all of it is moved in the object's axes: record and replay have
     the same state to begin with, and what the tracker is off by in height and tilt is no error of physics.
     """
-    T_world_seen = track.Ts_world_object[int(np.argmax(seen(track)))]
+    T_world_seen = track.Ts_world_object[0]
     T_seen_laid = T_world_seen.inverse() @ laid_down(T_world_seen, T_world_rest)
     return replace(track, Ts_world_object=track.Ts_world_object @ T_seen_laid)
 
@@ -101,9 +111,9 @@ def _robot(
     found: Compared, yardstick: Yardstick, replay: Replay, episode: Episode, how: tuple[str, str], start_s: float
 ) -> None:
     """Errors of joints and tools at the log's own times."""
-    if not yardstick.measures:
-        return
     rows = episode.times_s >= start_s
+    if not yardstick.measures or not rows.any():
+        return
     times_s, logged = episode.times_s[rows], episode.joint_positions[rows]
     joints = replay.joints_at(times_s)
     for arm, errors in joint_errors(yardstick.measures, joints, logged).items():
@@ -117,19 +127,18 @@ def _robot(
 
 
 def _object(
-    found: Compared, config: EvaluateConfig, replay: Replay, track: Track, how: tuple[str, str], start_s: float,
+    found: Compared, config: EvaluateConfig, replay: Replay, track: Track, how: tuple[str, str],
     rng: np.random.Generator,
 ) -> None:  # fmt: skip
-    """Errors of one object at the frames in which it was seen."""
-    rows, first = seen(track) & (track.times_s >= start_s), int(np.argmax(seen(track)))
-    times_s, tracked = track.times_s[rows], track.Ts_world_object[rows]
+    """Errors of one object at the frames of `track`, in all of which it was seen."""
+    times_s, tracked = track.times_s, track.Ts_world_object
     predicted = replay.poses_at(track.object, times_s)
     position_m, rotation_rad = pose_errors(predicted, tracked)
     name = track.object
     _note(found, how, name, ("position", "position_error", "m"), times_s, position_m)
     _note(found, how, name, ("orientation", "orientation_error", "deg"), times_s, np.degrees(rotation_rad))
     if len(position_m) > 1:
-        inside = is_inside_band(predicted[1:], tracked, track.covariances[rows], track.covariances[first], rng)
+        inside = is_inside_band(predicted[1:], tracked, track.covariances, track.covariances[0], rng)
         found.values[Key("inside_band_position", "", name, *how)] = float(inside[:, :3].mean())
         found.values[Key("inside_band_orientation", "", name, *how)] = float(inside[:, 3:].mean())
     moves = first_motion(track)

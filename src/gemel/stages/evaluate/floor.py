@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from jaxtyping import Bool, Float
 
 from gemel.artifacts.episode import Episode
 from gemel.artifacts.evidence import Curve
@@ -28,23 +29,36 @@ def is_repeat(first: Episode, second: Episode, tolerance: float) -> bool:
 def repeat_curves(
     first: Episode, second: Episode, tracks: Sequence[tuple[Track, Track]], measures: Sequence[JointMeasure]
 ) -> list[Curve]:
-    """Differences over time between two such episodes: of joints, and of objects that were tracked in both."""
+    """Differences over time between two such episodes: of joints, and of objects that were tracked in both.
+
+    At times of the first that lie within those of the second; what has none is left out.
+    """
     name = f"{first.id} and {second.id}"
     curves = []
-    if measures:
-        times_s = first.times_s[first.times_s <= second.times_s[-1]]
+    rows = _within(first.times_s, second.times_s)
+    if measures and rows.any():
+        times_s = first.times_s[rows]
         other = np.stack([np.interp(times_s, second.times_s, c) for c in second.joint_positions.T], axis=-1)
-        errors = joint_errors(measures, other, first.joint_positions[: len(times_s)])
+        errors = joint_errors(measures, other, first.joint_positions[rows])
         curves += [Curve(name, arm, "joints", "", "repeat", "", times_s, e) for arm, e in errors.items() if arm == ALL]
     for one, two in tracks:
-        rows, other_rows = seen(one), seen(two)
+        other_rows = seen(two)
+        if min(seen(one).sum(), other_rows.sum()) < 2:
+            continue
+        rows = seen(one) & _within(one.times_s, two.times_s[other_rows])
+        if not rows.any():
+            continue
         times_s = one.times_s[rows]
-        times_s = times_s[times_s <= two.times_s[other_rows][-1]]
         there = _at(two.Ts_world_object[other_rows], two.times_s[other_rows], times_s)
-        position_m, rotation_rad = pose_errors(there, one.Ts_world_object[rows][: len(times_s)])
+        position_m, rotation_rad = pose_errors(there, one.Ts_world_object[rows])
         curves.append(Curve(name, one.object, "position", "m", "repeat", "", times_s, position_m))
         curves.append(Curve(name, one.object, "orientation", "deg", "repeat", "", times_s, np.degrees(rotation_rad)))
     return curves
+
+
+def _within(times_s: Float[np.ndarray, " t"], other_s: Float[np.ndarray, " n"]) -> Bool[np.ndarray, " t"]:
+    """Which times are neither before the first nor after the last of the others."""
+    return (times_s >= other_s[0]) & (times_s <= other_s[-1])
 
 
 def _at(poses: SE3, times_s: np.ndarray, wanted_s: np.ndarray) -> SE3:

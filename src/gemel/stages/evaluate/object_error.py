@@ -1,5 +1,7 @@
 """How far simulated objects are from tracked ones, and where both start."""
 
+from dataclasses import replace
+
 import numpy as np
 from jaxtyping import Bool, Float
 
@@ -19,6 +21,15 @@ def pose_errors(predicted: SE3, tracked: SE3) -> tuple[Float[np.ndarray, "*batch
 def seen(track: Track) -> Bool[np.ndarray, " t"]:
     """Frames in which the object's pose is known."""
     return ~track.is_lost & np.isfinite(track.times_s)
+
+
+def seen_from(track: Track, start_s: float) -> Track:
+    """The track cut to the frames from a time on in which the object's pose is known."""
+    rows = seen(track) & (track.times_s >= start_s)
+    return replace(
+        track, times_s=track.times_s[rows], Ts_world_object=track.Ts_world_object[rows],
+        covariances=track.covariances[rows], is_lost=track.is_lost[rows],
+    )  # fmt: skip
 
 
 def first_motion(track: Track) -> int | None:

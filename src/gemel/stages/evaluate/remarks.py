@@ -27,9 +27,15 @@ def notes_on(
     still = [f"{name} in episode {r.episode}" for r in results for name in r.still]
     if still:
         notes.append(f"Never moves, so that there is nothing to follow: {'; '.join(still)}.")
+    left_out = [f"{name} in episode {r.episode}" for r in results for name in r.left_out]
+    if left_out:
+        notes.append(
+            f"Not compared, since seen in fewer than two frames from the replay's start on: {'; '.join(left_out)}."
+        )
     if not floor:
         notes.append(
-            f"No real-vs-real floor: of {starts} pairs of episodes with the same start none repeats its actions."
+            f"No real-vs-real floor: of {starts} pairs of episodes with the same start none repeats its actions with "
+            "anything seen in both."
         )
     return tuple(notes)
 

@@ -3,7 +3,7 @@
 The robot is led in one of two ways. `actions`: its servos, with the delays and plays that the belief has, are given
 what was commanded; with feed-forward where all of their delay is in the commands already. `logged`: the servos are led
 along the joint positions that were logged, without lag or giving way (`services/sim/led_servos.py`), so that only what
-happens to objects is the twin's own doing.
+happens to objects is the twin's own doing. Either way joints start where the log has them, as fast as it says.
 """
 
 from collections.abc import Mapping
@@ -90,8 +90,13 @@ class TwinReplay:
         self._values = {belief.names[i]: values[:, i] for i in known}
         self._leads = feed_forward(self.scene.model, frozenset(belief.names)) if is_fed_forward else {}
 
-    def run(self, path: JointPath, drive: str, *, start_s: float, end_s: float, poses: Mapping[str, SE3]) -> Replay:
-        """From rest at `start_s`, with objects at `poses` (`T_world_object`), to `end_s`."""
+    def run(
+        self, path: JointPath, drive: str, *, logged: JointPath, start_s: float, end_s: float, poses: Mapping[str, SE3]
+    ) -> Replay:
+        """From `start_s` to `end_s` along `path`, the robot moving as `logged` to begin with.
+
+        Objects start from rest at `poses` (`T_world_object`).
+        """
         simulator = self._simulators[drive]
         leads = {name: np.full(simulator.count, lead_s) for name, lead_s in self._leads.items()}
         values = self._values | leads if drive == ACTIONS else _led(simulator, self._values)
@@ -99,13 +104,24 @@ class TwinReplay:
         every = max(1, round(_TICK_S / simulator.timestep_s))
         tick_s = every * simulator.timestep_s
         times_s = start_s + tick_s * np.arange(int(np.ceil((end_s - start_s) / tick_s)) + 2)
-        targets = path.at(times_s)
-        commands = self.scene.commands(targets)
-        first, at_rest = self.scene.state(targets[:1], poses)
-        simulator.reset(first, at_rest, commands=commands[:1])
+        commands = self.scene.commands(path.at(times_s))
+        first, at_rest = self.scene.state(logged.at(times_s[:1]), poses)
+        simulator.reset(first, at_rest + _robot_speed(self.scene, logged, start_s), commands=commands[:1])
         rollout = simulator.rollout(commands[None, 1:], every=every, is_ramp=True)
         start = np.broadcast_to(first[:, None], (simulator.count, 1, first.shape[1]))
         return Replay(self.scene, times_s, np.concatenate([start, rollout.qpos], axis=1), rollout.is_diverged)
+
+
+def _robot_speed(scene: CompiledTwin, logged: JointPath, start_s: float) -> Float[np.ndarray, "1 nv"]:
+    """Velocities of the robot's joints, followers of others included, from the log around `start_s`."""
+    import mujoco
+
+    speed = np.zeros(scene.model.nv)
+    before_s, after_s = np.clip([start_s - _TICK_S, start_s + _TICK_S], logged.times_s[0], logged.times_s[-1])
+    if scene.joints and after_s > before_s:
+        before, after = scene.qpos(logged.at(np.array([before_s, after_s])))
+        mujoco.mj_differentiatePos(scene.model, speed, after_s - before_s, before, after)
+    return speed[None]
 
 
 def _led(simulator: SimulatorNative, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

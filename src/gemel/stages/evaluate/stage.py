@@ -34,7 +34,7 @@ from gemel.stages.evaluate.claims import (
     NOMINAL,
     POSTERIOR,
     PRIOR,
-    gap_claim,
+    gap_claims,
     mean_claims,
     ranges_of,
     ratio_claims,
@@ -152,7 +152,7 @@ def _claims(
         *ratio_claims(results, both, confidence, rng),
         *mean_claims(results, both, confidence, rng),
         *repeat_claims(floor, real, confidence, rng),
-        *gap_claim([gap for result in results for gap in result.gaps], (Domain.TWIN,), confidence),
+        *gap_claims(results, (Domain.TWIN,), confidence),
     )
 
 
