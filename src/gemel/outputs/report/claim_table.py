@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from html import escape
 
 from gemel.artifacts.evidence import Claim
+from gemel.outputs.report.html_table import table
 
 _TITLES = {
     "follow_time": "followed, from its first motion",
@@ -52,12 +53,9 @@ def physics_table(claims: Sequence[Claim]) -> str:
                 f'<tr><th scope="row">{escape(subject)}: {escape(_TITLES.get(name, name))}</th>'
                 f"<td>{escape(_DRIVES[drive])}</td>{cells}<td>{n}</td></tr>"
             )
-    head = "".join(f'<th scope="col">{name if name != "repeat" else "real against real"}</th>' for name in columns)
-    return _table(
-        "Means over held-out episodes, with 95 % intervals from drawing episodes with replacement.",
-        f'<th scope="col">what</th><th scope="col">robot</th>{head}<th scope="col">n</th>',
-        body,
-    )
+    titles = [name if name != "repeat" else "real against real" for name in columns]
+    caption = "Means over held-out episodes, with 95 % intervals from drawing episodes with replacement."
+    return table(["what", "robot", *titles, "n"], body, caption)
 
 
 def repeated_subjects(arms: Sequence[str]) -> tuple[str, ...]:
@@ -74,18 +72,11 @@ def ratio_table(claims: Sequence[Claim]) -> str:
         for c in claims
         if c.name.endswith("_ratio")
     ]
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("what", "between", "robot", "ratio", "n"))
-    return _table("Ratios of sums over episodes; episodes are drawn in pairs.", head, body)
+    caption = "Ratios of sums over episodes; episodes are drawn in pairs."
+    return table(["what", "between", "robot", "ratio", "n"], body, caption)
 
 
 def _number(value: float) -> str:
     if value == float("inf"):
         return "∞"
     return f"{value:.3g}" if abs(value) < 1000.0 else f"{value:.0f}"
-
-
-def _table(caption: str, head: str, rows: Sequence[str]) -> str:
-    return (
-        f'<div class="scroll"><table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
-    )
