@@ -121,10 +121,33 @@ def test_rollouts_with_images_become_a_dataset(store: Store, tmp_path: Path) -> 
     with Recorder(tmp_path / "set", notes, fps=25.0) as recorder:
         for _ in range(2):
             recorder.add(episode, {"front": frames})
-    assert all(check.is_passed for check in verify_lerobot([episode, episode], tmp_path / "set"))
     source = open_source(tmp_path / "set")
+    problems: list[object] = []
+    found = list(source.episodes(problems.append))
+    assert (len(found), problems) == (2, [])
+    for each in found:
+        np.testing.assert_array_equal(each.state, episode.joint_positions.astype(np.float32))
     assert [camera.name for camera in source.layout.cameras] == ["front"]
     assert (source.layout.cameras[0].width, source.layout.cameras[0].height) == (32, 16)
+
+
+def test_the_twin_as_a_dataset_is_one_episode_that_holds_still(store: Store, tmp_path: Path) -> None:
+    """Joints, commands and units are the twin's, nothing moves, and the report says what records a policy instead."""
+    twin = sample_twin(store)
+    scene = export_scene(twin, store)
+    (report,) = export_twin(twin, store, ("lerobot",), tmp_path / "out")
+    assert report.is_verified
+    source = open_source(tmp_path / "out" / "lerobot")
+    (episode,) = source.episodes(lambda _: None)
+    assert source.layout.joint_names == joint_names(scene)
+    assert source.layout.action_names == action_names(scene)
+    assert {source.layout.declared_scales[name].unit for name in joint_names(scene)} == {"rad"}
+    assert episode.task == "hold still"
+    assert np.ptp(episode.state, axis=0).max() < 0.1
+    command = next(words for words in report.not_carried if "gemel evaluate" in words)
+    assert "--robot twin --record NEW_FOLDER" in command
+    more = replace(held_episode(scene), joint_positions=episode.state + 1e-3)
+    assert not all(check.is_passed for check in verify_lerobot(more, tmp_path / "out" / "lerobot"))
 
 
 TWO_JOINTS = """<mujoco><worldbody><body name="cart"><joint name="x" type="slide" axis="1 0 0"/>

@@ -30,6 +30,15 @@ def test_a_wall_hides_half_the_sky_at_its_foot_and_none_far_away() -> None:
     assert lifted[-1] < 0.05
 
 
+def test_no_place_loses_more_light_than_it_has() -> None:
+    """Under an object that hides most of the sky, the strongest shade that is fitted leaves darkness, not less."""
+    p = torch.tensor(np.random.default_rng(0).uniform([0.2, -0.2], [0.7, 0.2], (4000, 2)), dtype=torch.float32)
+    pose = placed(0.45, 0.0, 0.6).as_matrix()[None]
+    kept = ShadowCaster(MESH, 0.0, "cpu").kept_light(ContactShadow(1.6), pose, p)
+    assert float(kept.min()) == 0.0
+    assert float(kept.max()) <= 1.0
+
+
 def test_distances_turn_and_move_with_the_object() -> None:
     """A point fixed to the block has one distance from its outline wherever the block is; the truth is a ruler's."""
     caster = ShadowCaster(MESH, 0.0, "cpu")

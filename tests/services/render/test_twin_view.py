@@ -108,3 +108,20 @@ def test_a_bent_image_straightens_to_what_was_drawn() -> None:
     assert np.abs(straight[5:-5, 5:-5, :2] - wanted[5:-5, 5:-5])[inner].max() < 0.01
     plain = Lens.of(Camera("plain", 160, 120, Pinhole(160, 120, 150.0, 150.0, 80.0, 60.0)))
     assert plain.places is None
+
+
+def test_a_lens_darkens_nothing_that_was_drawn() -> None:
+    """Ones stay ones: everywhere for mild lenses, and wherever the pinhole image reaches for strong ones."""
+    rng, width, height = np.random.default_rng(0), 160, 120
+    for _ in range(60):
+        fx, fy, cx, cy, k1 = rng.uniform([100.0, 100.0, 74.0, 54.0, -0.2], [200.0, 200.0, 86.0, 66.0, 0.1])
+        mild = OpenCV(width, height, fx, fy, cx, cy, k1=k1)
+        strong = OpenCV(width, height, 0.5 * fx, 0.5 * fy, cx, cy, k1=-0.3, k2=0.03)
+        for model in (mild, strong):
+            lens = Lens.of(Camera("made", width, height, model))
+            assert lens.places is not None
+            bent = lens.bend(torch.ones(1, *lens.shape, 1))[0, ..., 0].numpy()
+            ends = np.array(lens.shape)[:, None, None] - 1.0
+            is_covered = ((lens.places >= 0.0) & (lens.places <= ends)).all(axis=0)
+            assert is_covered.all() or model is strong
+            np.testing.assert_allclose(bent[is_covered], 1.0, atol=1e-4)

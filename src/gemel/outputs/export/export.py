@@ -32,8 +32,6 @@ class Exporter:
     """A scene and what several formats need of it."""
 
     scene: ExportScene
-    recorded: tuple[Episode, ...] = ()
-    """Rollouts of the twin; without any, one episode in which the robot holds still is made."""
 
     @cached_property
     def baked(self) -> dict[str, BakedMesh]:
@@ -41,9 +39,9 @@ class Exporter:
         return {thing.name: bake(thing.mesh, thing.gaussians) for thing in self.scene.objects}
 
     @cached_property
-    def episodes(self) -> tuple[Episode, ...]:
-        """What a LeRobot dataset would hold."""
-        return self.recorded or (lerobot.held_episode(self.scene),)
+    def held(self) -> Episode:
+        """The one episode of a LeRobot dataset: the robot holds still."""
+        return lerobot.held_episode(self.scene)
 
 
 @dataclass(frozen=True)
@@ -73,8 +71,8 @@ FORMATS = {
     ),
     "lerobot": Format(
         lerobot.CONVENTIONS,
-        lambda e, to: lerobot.write_lerobot(e.scene, e.episodes, to),
-        lambda e, at: lerobot.verify_lerobot(e.episodes, at),
+        lambda e, to: lerobot.write_lerobot(e.scene, e.held, to),
+        lambda e, at: lerobot.verify_lerobot(e.held, at),
     ),
 }
 
@@ -97,7 +95,6 @@ def export_twin(
     out: Path,
     *,
     draw_seed: int | None = None,
-    episodes: Sequence[Episode] = (),
     stamp: Mapping[str, Any] | None = None,
     on_progress: OnProgress = lambda _: None,
 ) -> tuple[FormatReport, ...]:
@@ -108,7 +105,7 @@ def export_twin(
     out = out.resolve()
     check_target(out, formats)
     check_twin(twin)
-    exporter = Exporter(export_scene(twin, blobs, draw_seed=draw_seed), tuple(episodes))
+    exporter = Exporter(export_scene(twin, blobs, draw_seed=draw_seed))
     check_names(exporter.scene)
     partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
     missing = [folder for folder in (out, *out.parents) if not folder.exists()]

@@ -1,6 +1,8 @@
-"""LeRobot v3.0: episodes of the twin as a dataset that the tools for robots' own logs read."""
+"""LeRobot v3.0: the twin's joints, commands and units as a dataset that the tools for robots' own logs read.
 
-from collections.abc import Sequence
+It holds one episode in which the robot holds still. What policies do in the twin is recorded by `gemel evaluate`.
+"""
+
 from pathlib import Path
 
 import numpy as np
@@ -64,32 +66,33 @@ def action_names(scene: ExportScene) -> tuple[str, ...]:
     return tuple(control.label for control in controls(scene.model))
 
 
-def write_lerobot(scene: ExportScene, episodes: Sequence[Episode], folder: Path) -> tuple[str, ...]:
-    """Write episodes of the twin; what the dataset leaves out, in words."""
-    if not episodes:
-        raise ConfigError("There are no episodes to export.", remedy="record rollouts of the twin first")
+def write_lerobot(scene: ExportScene, episode: Episode, folder: Path) -> tuple[str, ...]:
+    """Write an episode of the twin; what the dataset leaves out, in words."""
     notes = RobotNotes(
         joint_names=joint_names(scene),
         action_names=action_names(scene),
         robot_type=scene.twin.robot.name if scene.twin.robot is not None else "none",
         joint_units={name: joint_unit(scene.model, name) for name in joint_names(scene)},
     )
-    times_s = episodes[0].times_s
+    times_s = episode.times_s
     with Recorder(folder, notes, fps=round((len(times_s) - 1) / float(times_s[-1] - times_s[0]), 6)) as recorder:
-        for episode in episodes:
-            recorder.add(episode)
+        recorder.add(episode)
     return (
-        "images: not drawn here; `gemel evaluate DIR --policy … --robot twin --record NEW_FOLDER` draws them",
+        "what a policy does, and images of it: the robot holds still here; "
+        "`gemel evaluate DIR --policy … --robot twin --record NEW_FOLDER` records both",
         "shapes, looks and physics: a dataset holds what happened",
     )
 
 
-def verify_lerobot(episodes: Sequence[Episode], folder: Path) -> tuple[Check, ...]:
-    """Numbers of all episodes as float32, which is what the format keeps."""
+def verify_lerobot(ours: Episode, folder: Path) -> tuple[Check, ...]:
+    """All numbers of the episode as float32, which is what the format keeps."""
     problems: list[object] = []
     found = list(open_source(folder).episodes(problems.append))
-    worst = {"joint positions": 0.0, "actions": 0.0, "times": 0.0, "poses and success": 0.0}
-    for ours, theirs in zip(episodes, found, strict=False):
+    checks = [
+        Check("problems of the reader", float(len(problems)), 0.0),
+        Check("episodes more or less than one", float(abs(len(found) - 1)), 0.0),
+    ]
+    for theirs in found[:1]:
         pairs = {
             "joint positions": [(ours.joint_positions, theirs.state)],
             "actions": [(ours.actions, theirs.action)],
@@ -97,13 +100,9 @@ def verify_lerobot(episodes: Sequence[Episode], folder: Path) -> tuple[Check, ..
             "poses and success": [(values, theirs.extras[key]) for key, values in numbers_of(ours).items()],
         }
         for what, compared in pairs.items():
-            for a, b in compared:
-                worst[what] = max(worst[what], largest_difference(a.astype(np.float32), b.astype(np.float32)))
-    return (
-        Check("problems of the reader", float(len(problems)), 0.0),
-        Check("episodes missing", float(abs(len(found) - len(episodes))), 0.0),
-        *(Check(what, value, 0.0) for what, value in worst.items()),
-    )
+            apart = [largest_difference(a.astype(np.float32), b.astype(np.float32)) for a, b in compared]
+            checks.append(Check(what, max(apart, default=0.0), 0.0))
+    return tuple(checks)
 
 
 def _held_commands(scene: ExportScene) -> np.ndarray:

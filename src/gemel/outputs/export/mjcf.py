@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from gemel.artifacts.camera import WORLD, Camera
-from gemel.errors import ConfigError, choices_text
-from gemel.geometry import SE3, SO3, Pinhole
+from gemel.artifacts.camera import WORLD
+from gemel.errors import ConfigError
 from gemel.outputs.export.bake import BakedMesh
+from gemel.outputs.export.cameras import T_CAMERA_GL, MountedCamera, left_out_of_cameras, mounted_cameras
 from gemel.outputs.export.scene import ExportScene, mesh_in_file_frame
 from gemel.services.formats.image_file import encode_png
 from gemel.services.formats.obj_mesh import write_obj
@@ -30,8 +30,6 @@ _ASSETS = "assets"
 _LOOKS_GROUP, _TOUCH_GROUP = 2, 3
 _EMISSION = 0.6
 """The texture has the light of the capture in it; with MuJoCo's headlight this gives about its own brightness."""
-T_CAMERA_GL = SE3(SO3(np.array([0.0, 1.0, 0.0, 0.0])), np.zeros(3))
-"""From camera axes y up, looking along -z, to y down, looking along z."""
 
 
 def write_mjcf(scene: ExportScene, baked: dict[str, BakedMesh], folder: Path) -> tuple[str, ...]:
@@ -42,7 +40,7 @@ def write_mjcf(scene: ExportScene, baked: dict[str, BakedMesh], folder: Path) ->
     _write_other_files(spec, folder / _ASSETS)
     for name, mesh in baked.items():
         _add_looks(spec, name, mesh, folder / _ASSETS)
-    for camera in scene.twin.reconstruction.cameras:
+    for camera in mounted_cameras(scene):
         _add_camera(spec, camera)
     spec.meshdir = spec.texturedir = _ASSETS
     spec.compiler.saveinertial = True
@@ -115,27 +113,20 @@ def _add_looks(spec: Any, name: str, baked: BakedMesh, folder: Path) -> None:
     )  # fmt: skip
 
 
-def _add_camera(spec: Any, camera: Camera) -> None:
-    if not camera.is_calibrated or camera.T_parent_camera is None or camera.model is None:
-        return
-    bodies = [body.name for body in spec.bodies]
-    if camera.parent not in (WORLD, *bodies):
-        raise ConfigError(
-            f"Camera {camera.name!r} sits on a link that is not in the scene: {choices_text(camera.parent, bodies)}",
-            remedy="correct `parent` of the camera in twin.toml",
-        )
+def _add_camera(spec: Any, camera: MountedCamera) -> None:
+    camera.check_parent([body.name for body in spec.bodies])
     if spec.camera(camera.name) is not None:  # the robot model's own; what was calibrated is better
         spec.delete(spec.camera(camera.name))
     parent = spec.worldbody if camera.parent == WORLD else spec.body(camera.parent)
     T_parent_gl = camera.T_parent_camera @ T_CAMERA_GL
-    model = camera.model
+    fx, fy, cx, cy = camera.intrinsics.tolist()
     focal_m = 0.001  # only ratios of focal length and sensor matter
-    pixel_m = focal_m / model.fx
+    pixel_m = focal_m / fx
     parent.add_camera(
         name=camera.name, pos=T_parent_gl.translation, quat=T_parent_gl.rotation.wxyz,
-        resolution=[camera.width, camera.height], focal_pixel=[model.fx, model.fy],
+        resolution=[camera.width, camera.height], focal_pixel=[fx, fy],
         sensor_size=[camera.width * pixel_m, camera.height * pixel_m],
-        principal_pixel=[0.5 * camera.width - model.cx, 0.5 * camera.height - model.cy],
+        principal_pixel=[0.5 * camera.width - cx, 0.5 * camera.height - cy],
     )  # fmt: skip
 
 
@@ -147,11 +138,4 @@ def _not_carried(scene: ExportScene) -> tuple[str, ...]:
         words.append("the table's looks: it is a plain plane")
     if scene.drive_values():
         words.append(f"delay, backlash and lead of drives: {scene.drive_values()}")
-    cameras = scene.twin.reconstruction.cameras
-    if any(c.model is not None and not isinstance(c.model, Pinhole) for c in cameras):
-        words.append("lens distortion")
-    if any(not c.is_calibrated or c.T_parent_camera is None for c in cameras):
-        words.append("cameras without one mounting pose")
-    if any(c.time_offset_s for c in cameras):
-        words.append("time offsets of cameras")
-    return tuple(words)
+    return (*words, *left_out_of_cameras(scene))

@@ -9,6 +9,8 @@ from jaxtyping import Float
 from gemel.services.sim.quiet import quiet_warnings
 
 SECONDS = 2.0
+FREE_FLIGHT, IN_CONTACT_M = 1e-6, 1e-4
+"""Largest differences that count as the same motion [m, rad]: flying and reaching, and landing on things."""
 _LIFT_M, _DROP_M = 0.5, 0.005
 """How far objects start above their places: to fly, and to land."""
 _FLIGHT = (0.3, -0.2, 1.0, 1.0, 2.0, 3.0)

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from gemel.artifacts.camera import WORLD, Camera
+from gemel.artifacts.camera import WORLD
 from gemel.errors import MissingExtraError
 from gemel.geometry import SE3, SO3
 from gemel.outputs.export.bake import BakedMesh
-from gemel.outputs.export.mjcf import T_CAMERA_GL, file_name
+from gemel.outputs.export.cameras import T_CAMERA_GL, MountedCamera, left_out_of_cameras, mounted_cameras
+from gemel.outputs.export.mjcf import file_name
 from gemel.outputs.export.scene import ExportObject, ExportScene
 from gemel.outputs.export.usd_prims import (
     add_body,
@@ -66,7 +67,7 @@ def write_usd_scene(scene: ExportScene, baked: dict[str, BakedMesh], folder: Pat
     if scene.links:
         add_robot(stage, scene)
     _add_surroundings(stage, scene)
-    for camera in scene.twin.reconstruction.cameras:
+    for camera in mounted_cameras(scene):
         _add_camera(stage, scene, camera)
     stage.GetRootLayer().Save()
     stage.GetRootLayer().Export(str(folder / "scene.usda"))
@@ -127,25 +128,27 @@ def _add_surroundings(stage: Any, scene: ExportScene) -> None:
         add_splat(stage, "/World/Background/splat", twin.reconstruction.background)
 
 
-def _add_camera(stage: Any, scene: ExportScene, camera: Camera) -> None:
+def camera_path(scene: ExportScene, camera: MountedCamera) -> str:
+    """Where a camera is on the stage: below what carries it."""
+    links, objects = [link.name for link in scene.links], [thing.name for thing in scene.objects]
+    camera.check_parent((*links, *objects))
+    if camera.parent == WORLD:
+        return f"/World/Cameras/{prim_name(camera.name)}"
+    body = link_path(camera.parent) if camera.parent in links else object_path(camera.parent)
+    return f"{body}/cameras/{prim_name(camera.name)}"
+
+
+def _add_camera(stage: Any, scene: ExportScene, camera: MountedCamera) -> None:
     from pxr import UsdGeom
 
-    model = camera.model
-    if model is None or camera.T_parent_camera is None:
-        return
-    links = {link.name for link in scene.links}
-    parent = (
-        "/World/Cameras"
-        if camera.parent == WORLD or camera.parent not in links
-        else f"{link_path(camera.parent)}/cameras"
-    )
-    prim = UsdGeom.Camera.Define(stage, f"{parent}/{prim_name(camera.name)}")
+    fx, fy, cx, cy = camera.intrinsics.tolist()
+    prim = UsdGeom.Camera.Define(stage, camera_path(scene, camera))
     place(prim.GetPrim(), camera.T_parent_camera @ T_CAMERA_GL)
     prim.CreateFocalLengthAttr(_FOCAL)
-    prim.CreateHorizontalApertureAttr(_FOCAL * camera.width / model.fx)
-    prim.CreateVerticalApertureAttr(_FOCAL * camera.height / model.fy)
-    prim.CreateHorizontalApertureOffsetAttr(_FOCAL * (0.5 * camera.width - model.cx) / model.fx)
-    prim.CreateVerticalApertureOffsetAttr(_FOCAL * (model.cy - 0.5 * camera.height) / model.fy)
+    prim.CreateHorizontalApertureAttr(_FOCAL * camera.width / fx)
+    prim.CreateVerticalApertureAttr(_FOCAL * camera.height / fy)
+    prim.CreateHorizontalApertureOffsetAttr(_FOCAL * (0.5 * camera.width - cx) / fx)
+    prim.CreateVerticalApertureOffsetAttr(_FOCAL * (cy - 0.5 * camera.height) / fy)
 
 
 def _largest_friction(scene: ExportScene, part: str) -> float:
@@ -163,4 +166,6 @@ def _not_carried(scene: ExportScene) -> tuple[str, ...]:
     if scene.links:
         words += ["dry and viscous friction of joints, joints that follow others (only as attributes gemel:*)",
                   "rotor inertia, gravity compensation, contacts between the robot's own links"]  # fmt: skip
-    return (*words, *scene.beyond_rigid_bodies())
+    if mounted_cameras(scene):
+        words.append("image sizes of cameras: a stage knows angles alone")
+    return (*words, *left_out_of_cameras(scene), *scene.beyond_rigid_bodies())

@@ -1,19 +1,22 @@
 """An MJCF folder read back with plain MuJoCo and compared with the twin."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from gemel.geometry import SE3, SO3
+from gemel.outputs.export.cameras import T_CAMERA_GL, FoundCamera, MountedCamera, camera_checks
 from gemel.outputs.export.mjcf import SCENE_FILE
 from gemel.outputs.export.report import Check
-from gemel.outputs.export.rollout import largest_difference, roll_out, start
+from gemel.outputs.export.rollout import FREE_FLIGHT, IN_CONTACT_M, largest_difference, roll_out, start
+from gemel.outputs.export.same_inertia import inertia_checks
 from gemel.outputs.export.scene import ExportScene
 from gemel.services.sim.mass_properties import nominal_inertia
 
 _ROUNDING = 1e-9
 """Relative difference that text with all digits may leave."""
-_FREE_FLIGHT, _IN_CONTACT_M = 1e-6, 1e-4
 
 
 def verify_mjcf(scene: ExportScene, folder: Path) -> tuple[Check, ...]:
@@ -22,38 +25,26 @@ def verify_mjcf(scene: ExportScene, folder: Path) -> tuple[Check, ...]:
 
     there = mujoco.MjModel.from_xml_path(str(folder / SCENE_FILE))
     here = scene.model
+    placed = mujoco.MjData(there)
+    mujoco.mj_fwdPosition(there, placed)
     return (
         _numbers("names", here, there),
-        *inertia_checks(here, there, [here.body(i).name for i in range(1, here.nbody)]),
+        *inertia_checks((nominal_inertia(here, i), nominal_inertia(there, there.body(here.body(i).name).id))
+                        for i in range(1, here.nbody)),
         Check("joint limits", _worst(here, there, ("jnt_range", "jnt_limited", "qpos0")), _ROUNDING, "rad, m"),
         Check("contact friction", _worst(here, there, ("pair_friction", "pair_solref", "pair_dim")), _ROUNDING),
         Check("joints and servos", _worst(here, there, _DRIVE_FIELDS), _ROUNDING, "SI"),
         Check("objects without texture", float(_without_texture(scene, there)), 0.0),
-        Check("cameras missing", float(_missing_cameras(scene, there)), 0.0),
+        Check("the robot model's own cameras missing", float(_missing_own_cameras(here, there)), 0.0),
+        *camera_checks(scene, partial(_found_camera, placed)),
         *_rollouts(here, there),
-    )
+    )  # fmt: skip
 
 
 _DRIVE_FIELDS = (
     "dof_damping", "dof_frictionloss", "dof_armature", "jnt_stiffness", "actuator_gainprm", "actuator_biasprm",
     "actuator_forcerange", "eq_data", "body_gravcomp",
 )  # fmt: skip
-
-
-def inertia_checks(here: Any, there: Any, names: list[str]) -> tuple[Check, ...]:
-    """Mass, centre of mass and inertia of bodies of the same name in two compiled models."""
-    mass, com, inertia = 0.0, 0.0, 0.0
-    for name in names:
-        first = nominal_inertia(here, here.body(name).id)
-        second = nominal_inertia(there, there.body(name).id)
-        mass = max(mass, abs(first.mass_kg - second.mass_kg))
-        com = max(com, float(np.abs(first.p_BoBcm_B - second.p_BoBcm_B).max()))
-        inertia = max(inertia, float(np.abs(first.I_BBcm_B - second.I_BBcm_B).max()))
-    return (
-        Check("mass", mass, _ROUNDING, "kg"),
-        Check("centre of mass", com, _ROUNDING, "m"),
-        Check("inertia", inertia, _ROUNDING, "kg·m²"),
-    )
 
 
 def _numbers(what: str, here: Any, there: Any) -> Check:
@@ -87,11 +78,24 @@ def _without_texture(scene: ExportScene, there: Any) -> int:
     return count
 
 
-def _missing_cameras(scene: ExportScene, there: Any) -> int:
-    names = {there.camera(i).name for i in range(there.ncam)}
-    ours = {scene.model.camera(i).name for i in range(scene.model.ncam)}
-    seen = {c.name for c in scene.twin.reconstruction.cameras if c.is_calibrated and c.T_parent_camera is not None}
-    return len((ours | seen) - names)
+def _missing_own_cameras(here: Any, there: Any) -> int:
+    """Cameras of the robot's own model that are gone."""
+    ours, theirs = ({m.camera(i).name for i in range(m.ncam)} for m in (here, there))
+    return len(ours - theirs)
+
+
+def _found_camera(data: Any, camera: MountedCamera) -> FoundCamera | None:
+    """A camera of a model in MuJoCo's data at the start."""
+    model = data.model
+    names = [model.camera(i).name for i in range(model.ncam)]
+    if camera.name not in names:
+        return None
+    i = names.index(camera.name)
+    T_world_gl = SE3(SO3.from_matrix(data.cam_xmat[i].reshape(3, 3)), np.array(data.cam_xpos[i]))
+    size = np.array(model.cam_resolution[i], dtype=np.float64)
+    scale = size / model.cam_sensorsize[i]
+    focal, offset = model.cam_intrinsic[i, :2] * scale, model.cam_intrinsic[i, 2:] * scale
+    return FoundCamera(T_world_gl @ T_CAMERA_GL.inverse(), np.concatenate([focal, 0.5 * size - offset]))
 
 
 def _rollouts(here: Any, there: Any) -> tuple[Check, ...]:
@@ -101,6 +105,6 @@ def _rollouts(here: Any, there: Any) -> tuple[Check, ...]:
         first, second = (roll_out(m, state, has_contacts=has_contacts, read=lambda d: d.qpos) for m in (here, there))
         found.append(largest_difference(first, second))
     return (
-        Check("2 s without contact", found[0], _FREE_FLIGHT, "m, rad"),
-        Check("2 s with contact", found[1], _IN_CONTACT_M, "m, rad"),
+        Check("2 s without contact", found[0], FREE_FLIGHT, "m, rad"),
+        Check("2 s with contact", found[1], IN_CONTACT_M, "m, rad"),
     )

@@ -16,14 +16,14 @@ import numpy as np
 
 from gemel.geometry import SE3, SO3
 from gemel.outputs.export.report import Check
-from gemel.outputs.export.rollout import largest_difference, roll_out, start
+from gemel.outputs.export.rollout import FREE_FLIGHT, IN_CONTACT_M, largest_difference, roll_out, start
+from gemel.outputs.export.same_inertia import inertia_checks
 from gemel.outputs.export.scene import ExportScene
 from gemel.outputs.export.urdf import ROBOT_FILE, SCENE_FILE, link_frame
 from gemel.services.sim.contacts import TABLE
 from gemel.services.sim.mass_properties import nominal_inertia
 
 _ROUNDING = 1e-9
-_FREE_FLIGHT, _IN_CONTACT_M = 1e-6, 1e-4
 _OPTIONS = (
     "timestep", "gravity", "integrator", "solver", "iterations", "tolerance", "ls_iterations", "ls_tolerance", "cone",
     "impratio", "noslip_iterations", "noslip_tolerance", "density", "viscosity", "wind",
@@ -55,11 +55,14 @@ def _robot_checks(scene: ExportScene, folder: Path) -> list[Check]:
         there.dof_invweight0[there.joint(name).dofadr[0]] = here.dof_invweight0[here.joint(name).dofadr[0]]
     return [
         Check("robot joints on one side only", float(len(set(names) ^ set(ours))), 0.0),
-        *_inertia_checks(scene, there),
+        *inertia_checks(
+            ((link.inertia.transformed(link_frame(link).inverse()), nominal_inertia(there, there.body(link.name).id))
+             for link in scene.links if link.inertia is not None), "robot ",
+        ),
         Check("joint limits", _joint_difference(here, there, ours, ("jnt_range", "jnt_limited")), _ROUNDING, "rad, m"),
         Check("joint friction", _dof_difference(here, there, ours), _ROUNDING, "SI"),
-        Check("robot, 2 s without contact", _swing(here, there, ours), _FREE_FLIGHT, "rad, m"),
-    ]
+        Check("robot, 2 s without contact", _swing(here, there, ours), FREE_FLIGHT, "rad, m"),
+    ]  # fmt: skip
 
 
 def _without_what_urdf_lacks(scene: ExportScene) -> Any:
@@ -83,23 +86,6 @@ def _without_what_urdf_lacks(scene: ExportScene) -> Any:
         model.eq_solref[e], model.eq_solimp[e] = defaults.jnt_solref[0], defaults.jnt_solimp[0]
     mujoco.mj_setConst(model, mujoco.MjData(model))
     return model
-
-
-def _inertia_checks(scene: ExportScene, there: Any) -> list[Check]:
-    mass, com, inertia = 0.0, 0.0, 0.0
-    for link in scene.links:
-        if link.inertia is None:
-            continue
-        ours = link.inertia.transformed(link_frame(link).inverse())
-        theirs = nominal_inertia(there, there.body(link.name).id)
-        mass = max(mass, abs(ours.mass_kg - theirs.mass_kg))
-        com = max(com, float(np.abs(ours.p_BoBcm_B - theirs.p_BoBcm_B).max()))
-        inertia = max(inertia, float(np.abs(ours.I_BBcm_B - theirs.I_BBcm_B).max()))
-    return [
-        Check("robot mass", mass, _ROUNDING, "kg"),
-        Check("robot centres of mass", com, _ROUNDING, "m"),
-        Check("robot inertia", inertia, _ROUNDING, "kg·m²"),
-    ]
 
 
 def _joint_difference(here: Any, there: Any, names: list[str], fields: tuple[str, ...]) -> float:
@@ -142,14 +128,13 @@ def _speeds(model: Any, names: list[str]) -> list[float]:
 
 
 def _object_checks(scene: ExportScene, folder: Path) -> list[Check]:
-    from gemel.outputs.export.verify_mjcf import inertia_checks
-
     there = _scene_of_objects(folder)
     names = [thing.name for thing in scene.objects]
     here = _twin_of_objects(scene)
     frictions = [abs(_lateral_friction(folder, scene, name)) for name in names]
-    checks = [*inertia_checks(here, there, names), Check("contact friction", max(frictions), _ROUNDING)]
-    for has_contacts, limit in ((False, _FREE_FLIGHT), (True, _IN_CONTACT_M)):
+    inertias = [(nominal_inertia(here, here.body(n).id), nominal_inertia(there, there.body(n).id)) for n in names]
+    checks = [*inertia_checks(inertias, "object "), Check("contact friction", max(frictions), _ROUNDING)]
+    for has_contacts, limit in ((False, FREE_FLIGHT), (True, IN_CONTACT_M)):
         found = []
         for model in (here, there):
             addresses = np.concatenate([model.joint(name).qposadr[0] + np.arange(7) for name in names])
@@ -157,7 +142,7 @@ def _object_checks(scene: ExportScene, folder: Path) -> list[Check]:
             found.append(roll_out(model, state, has_contacts=has_contacts, read=partial(_positions, addresses)))
         words = "with" if has_contacts else "without"
         checks.append(Check(f"objects, 2 s {words} contact", largest_difference(*found), limit, "m"))
-    return [Check(f"object {c.what}" if i < 3 else c.what, c.measured, c.limit, c.unit) for i, c in enumerate(checks)]
+    return checks
 
 
 def _twin_of_objects(scene: ExportScene) -> Any:

@@ -9,11 +9,12 @@ import numpy as np
 
 from gemel.artifacts.gaussians import Gaussians
 from gemel.geometry import SE3, SO3, Inertia
+from gemel.outputs.export.cameras import T_CAMERA_GL, FoundCamera, MountedCamera, camera_checks
 from gemel.outputs.export.links import LinkJoint
 from gemel.outputs.export.report import Check
 from gemel.outputs.export.same_gaussians import same_gaussians
 from gemel.outputs.export.scene import ExportScene
-from gemel.outputs.export.usd import ENDINGS
+from gemel.outputs.export.usd import ENDINGS, camera_path
 from gemel.outputs.export.usd_prims import link_path, object_material, object_path
 from gemel.outputs.export.usd_robot import joint_path
 from gemel.services.formats.usd_splat import PRIM_TYPE, read_splat
@@ -53,6 +54,7 @@ def _checks(scene: ExportScene, path: Path) -> tuple[Check, ...]:
         Check("joint limits and drives", max((_joint_part(stage, j) for j in joints), default=0.0),
               _SINGLE_PRECISION, "(part)"),
         Check("joint frames", max((_joint_gap(stage, j) for j in joints), default=0.0), 1e-6, "m, rad"),
+        *camera_checks(scene, lambda camera: _found_camera(scene, stage, camera)),
         Check("friction", _friction_difference(scene, stage), 1e-7),
         Check("colliders that differ", float(_different_colliders(scene, stage)), 0.0),
         Check("splats that differ", float(_different_splats(scene, stage, path)), 0.0),
@@ -125,11 +127,30 @@ def _inertia_part(ours: Inertia, theirs: Inertia) -> float:
 
 
 def _pose_difference(stage: Any, path: str, T_world_body: SE3) -> float:
+    return float(np.abs(_world_matrix(stage, path) - T_world_body.as_matrix()).max())
+
+
+def _world_matrix(stage: Any, path: Any) -> np.ndarray:
+    """Where a prim is in the world, (4, 4)."""
     from pxr import Usd, UsdGeom
 
     prim = UsdGeom.Xformable(stage.GetPrimAtPath(path))
-    matrix = np.array(prim.ComputeLocalToWorldTransform(Usd.TimeCode.Default())).T
-    return float(np.abs(matrix - T_world_body.as_matrix()).max())
+    return np.array(prim.ComputeLocalToWorldTransform(Usd.TimeCode.Default())).T
+
+
+def _found_camera(scene: ExportScene, stage: Any, camera: MountedCamera) -> FoundCamera | None:
+    """A camera by the frustum that OpenUSD itself makes of the prim; a stage has no pixels, so they are the twin's."""
+    from pxr import Usd, UsdGeom
+
+    path = camera_path(scene, camera)
+    prim = UsdGeom.Camera(stage.GetPrimAtPath(path))
+    if not prim:
+        return None
+    window = prim.GetCamera(Usd.TimeCode.Default()).frustum.GetWindow()
+    (left, bottom), (right, top) = window.GetMin(), window.GetMax()
+    fx, fy = camera.width / (right - left), camera.height / (top - bottom)
+    T_world_camera = SE3.from_matrix(_world_matrix(stage, path)) @ T_CAMERA_GL.inverse()
+    return FoundCamera(T_world_camera, np.array([fx, fy, -left * fx, top * fy]))
 
 
 def _joint_part(stage: Any, joint: LinkJoint) -> float:
@@ -154,7 +175,7 @@ def _joint_part(stage: Any, joint: LinkJoint) -> float:
 
 def _joint_gap(stage: Any, joint: LinkJoint) -> float:
     """How far the two frames of a joint are apart when it reads what it reads at the start."""
-    from pxr import Usd, UsdGeom, UsdPhysics
+    from pxr import UsdPhysics
 
     prim = UsdPhysics.Joint(stage.GetPrimAtPath(joint_path(joint.name)))
     frames = []
@@ -164,8 +185,7 @@ def _joint_gap(stage: Any, joint: LinkJoint) -> float:
     ):
         world = np.eye(4)
         for target in bodies.GetTargets():
-            body = UsdGeom.Xformable(stage.GetPrimAtPath(target))
-            world = np.array(body.ComputeLocalToWorldTransform(Usd.TimeCode.Default())).T
+            world = _world_matrix(stage, target)
         local = SE3(_rotation(rotation.Get()), np.array(position.Get(), dtype=np.float64))
         frames.append(SE3.from_matrix(world) @ local)
     along_x = np.array([joint.rest, 0.0, 0.0])

@@ -6,6 +6,7 @@ from html import escape
 from typing import TypeVar
 
 from gemel.artifacts.evidence import Claim, Curve
+from gemel.outputs.report.html_table import table
 
 _TITLES = {
     "follow_time": "followed, from its first motion",
@@ -56,12 +57,9 @@ def physics_table(claims: Sequence[Claim]) -> str:
                 f'<tr><th scope="row">{escape(subject)}: {escape(_TITLES.get(name, name))}</th>'
                 f"<td>{escape(_DRIVES[drive])}</td>{cells}<td>{n}</td></tr>"
             )
-    head = "".join(f'<th scope="col">{name if name != "repeat" else "real against real"}</th>' for name in columns)
-    return _table(
-        f"Means over held-out episodes; {_intervals_text(shown)} from drawing episodes with replacement.",
-        f'<th scope="col">what</th><th scope="col">robot</th>{head}<th scope="col">n</th>',
-        body,
-    )
+    titles = [name if name != "repeat" else "real against real" for name in columns]
+    caption = f"Means over held-out episodes; {_intervals_text(shown)} from drawing episodes with replacement."
+    return table(["what", "robot", *titles, "n"], body, caption)
 
 
 def by_arm(items: Sequence[_Item], subjects: Sequence[str]) -> list[_Item]:
@@ -87,8 +85,8 @@ def gap_table(claims: Sequence[Claim]) -> str:
     ]
     if not body:
         return ""
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("what", "difference", "n"))
-    return _table("Largest differences over held-out episodes; beyond rounding there should be none.", head, body)
+    caption = "Largest differences over held-out episodes; beyond rounding there should be none."
+    return table(["what", "difference", "n"], body, caption)
 
 
 def ratio_table(claims: Sequence[Claim]) -> str:
@@ -100,8 +98,8 @@ def ratio_table(claims: Sequence[Claim]) -> str:
         for c in claims
         if c.name.endswith("_ratio")
     ]
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("what", "between", "robot", "ratio", "n"))
-    return _table("Ratios of sums over episodes; episodes are drawn in pairs.", head, body)
+    caption = "Ratios of sums over episodes; episodes are drawn in pairs."
+    return table(["what", "between", "robot", "ratio", "n"], body, caption)
 
 
 def _intervals_text(claims: Sequence[Claim]) -> str:
@@ -114,10 +112,3 @@ def _number(value: float) -> str:
     if value == float("inf"):
         return "∞"
     return f"{value:.3g}" if abs(value) < 1000.0 else f"{value:.0f}"
-
-
-def _table(caption: str, head: str, rows: Sequence[str]) -> str:
-    return (
-        f'<div class="scroll"><table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
-    )

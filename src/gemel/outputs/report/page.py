@@ -8,6 +8,7 @@ from pathlib import Path
 
 from gemel.artifacts.evidence import Claim, Curve, Evidence
 from gemel.outputs.report.claim_table import PHYSICS, by_arm, gap_table, physics_table, ratio_table
+from gemel.outputs.report.html_table import table
 from gemel.outputs.report.line_chart import Line, line_chart
 
 _TEMPLATE = Path(__file__).with_name("page.html")
@@ -178,11 +179,8 @@ def _beliefs(evidence: Evidence) -> str:
         )  # fmt: skip
         unit = next(iter(own.values())).unit
         rows.append(f'<tr><th scope="row"><code>{escape(parameter)}</code></th><td>{escape(unit)}</td>{cells}</tr>')
-    head = "".join(f'<th scope="col">{n}</th>' for n in ("parameter", "unit", "prior", "posterior", "nominal"))
-    return (
-        '<h2>What is believed</h2><div class="scroll"><table><caption>Medians and 90 % intervals.</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
-    )
+    columns = ["parameter", "unit", "prior", "posterior", "nominal"]
+    return f"<h2>What is believed</h2>{table(columns, rows, 'Medians and 90 % intervals.')}"
 
 
 def _pictures(pictures: Sequence[Picture]) -> str:
@@ -199,29 +197,26 @@ def _pictures(pictures: Sequence[Picture]) -> str:
 def _joints(evidence: Evidence) -> str:
     if not evidence.weights:
         return ""
-    rows = "".join(
+    rows = [
         f'<tr><th scope="row"><code>{escape(name)}</code></th><td class="number">{weight:.4g}</td>'
         f'<td class="number">{evidence.scales[name]:.4g}</td></tr>'
         for name, weight in evidence.weights.items()
-    )
+    ]
     return (
         "<h2>Weights and scales of the joint error</h2>"
         "<p>RMSE(t) = √(Σ w (q<sub>twin</sub> − q<sub>record</sub>)² / Δq²)"
-        ' for an arm; over all arms the mean of the squares.</p><div class="scroll"><table><thead><tr>'
-        '<th scope="col">joint</th><th scope="col">w</th><th scope="col">Δq [rad or m]</th></tr></thead>'
-        f"<tbody>{rows}</tbody></table></div>"
+        f" for an arm; over all arms the mean of the squares.</p>{table(['joint', 'w', 'Δq [rad or m]'], rows)}"
     )
 
 
 def _lineage(evidence: Evidence, proof: Proof) -> str:
-    rows = "".join(
+    rows = [
         f'<tr><th scope="row">{escape(stage)}</th><td><code>{escape(address)}</code></td></tr>'
         for stage, address in evidence.lineage.items()
-    )
+    ]
     openings = "".join(f"<li>{escape(opening)}</li>" for opening in proof.openings)
     return (
-        f'<h2>Lineage</h2><div class="scroll"><table><thead><tr><th scope="col">stage</th><th scope="col">artifact</th>'
-        f"</tr></thead><tbody>{rows}</tbody></table></div>"
+        f"<h2>Lineage</h2>{table(['stage', 'artifact'], rows)}"
         f"<p>Ledger whole up to <code>{escape(proof.ledger_head)}</code>; reads of sealed episodes that were refused: "
         f"{proof.refusals}. <code>gemel audit</code> repeats this proof.</p>"
         f"<h3>Openings of the holdout</h3><ol>{openings}</ol>"

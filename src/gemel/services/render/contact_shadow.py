@@ -99,12 +99,13 @@ class ShadowCaster:
         self._last: tuple[Footprint, Tensor] | None = None
 
     def kept_light(self, shadow: ContactShadow, Ts_world_object: Float[np.ndarray, "b 4 4"], p_table: Tensor) -> Tensor:
-        """Part of the light that places (n, 2) of the table keep in each of b scenes, (b, n)."""
+        """Part of the light that places (n, 2) of the table keep in each of b scenes, 0 to 1, (b, n)."""
         kept = p_table.new_empty(len(Ts_world_object), len(p_table))
         for around in self.distances(Ts_world_object, p_table, shadow.lean):
             foot, gaps_m = around.foot, around.gaps_m[:, None]
             hidden = occlusion(around.distances_m, shadow.spread * foot.height_m, gaps_m, foot.width_m)
-            kept[around.scenes] = 1.0 - shadow.strength * hidden
+            # Under an object more than half of the sky is hidden, which strengths above one would make less than dark.
+            kept[around.scenes] = (1.0 - shadow.strength * hidden).clamp(min=0.0)
         return kept
 
     def distances(

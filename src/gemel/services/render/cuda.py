@@ -9,17 +9,19 @@ looks for both. This file's whole point is torch, so it imports torch at module 
 
 from dataclasses import replace
 from functools import lru_cache
-from math import isfinite
 from typing import Any
 
 import torch  # noqa: TID253 - adapter between torch tensors and gsplat
 from torch import Tensor  # noqa: TID253
 
 from gemel.errors import ConfigError
-from gemel.services.render.checks import NAMES, check_cameras, check_form, check_values, not_finite
+from gemel.services.render.checks import NAMES, check_cameras, check_form, check_values
 from gemel.services.render.renderer import Rendering, RenderRequest
 from gemel.services.render.scene_batch import SceneBatch
 from gemel.services.render.spherical_harmonics import degree_of
+
+_MODES = {False: "classic", True: "antialiased"}
+"""What gsplat calls drawing without and with opacities that make up for the low-pass filter."""
 
 
 class RendererCuda:
@@ -88,18 +90,17 @@ def _rasterise(request: RenderRequest) -> Rendering:
         eps2d=request.dilation_px2,
         packed=False,
         render_mode="RGB+ED",
-        rasterize_mode="antialiased" if request.is_antialiased else "classic",
+        rasterize_mode=_MODES[request.is_antialiased],
         **_shapes(request),
     )
     return Rendering(blended[..., :3], alpha[..., 0], blended[..., -1], blended[..., 3:-1])
 
 
 def rasterise_scenes(batch: SceneBatch) -> Rendering:
-    """Draw all scenes of a batch in one call of gsplat."""
+    """Draw all scenes of a batch in one call of gsplat, with the defaults of a request as `SceneBatch.request` has."""
     from gsplat import rasterization
 
     scenes, colours = len(batch.means), batch.colours.clamp_min(0.0)
-    _check_scenes(batch)
     if batch.extras is not None:
         colours = torch.cat([colours, batch.extras.expand(scenes, -1, -1)], dim=-1)
     blended, alpha, _ = rasterization(
@@ -113,21 +114,14 @@ def rasterise_scenes(batch: SceneBatch) -> Rendering:
         Ks=_matrices(batch.intrinsics[None]).expand(scenes, 1, 3, 3),
         width=batch.width,
         height=batch.height,
+        near_plane=RenderRequest.near_m,
         eps2d=batch.dilation_px2,
         packed=False,
         render_mode="RGB+ED",
+        rasterize_mode=_MODES[RenderRequest.is_antialiased],
     )
     blended, alpha = blended[:, 0], alpha[:, 0]
     return Rendering(blended[..., :3], alpha[..., 0], blended[..., -1], blended[..., 3:-1])
-
-
-def _check_scenes(batch: SceneBatch) -> None:
-    """Refuse what is not finite, with one copy to the host for the whole batch."""
-    given = {"means": batch.means, "covariances": batch.covariances, "opacities": batch.opacities,
-             "sh": batch.colours, "Ts_camera_world": batch.Ts_camera_world}  # fmt: skip
-    for name, size in zip(given, torch.stack(torch._foreach_norm([*given.values()], 1)).tolist(), strict=True):
-        if not isfinite(size):
-            raise not_finite(name)
 
 
 def _shapes(request: RenderRequest) -> dict[str, Any]:

@@ -45,7 +45,8 @@ class Lens:
         reach = _MOST_WIDER * middle
         known = at[np.isfinite(at).all(axis=-1)]
         low, high = (np.clip(end, middle - reach, middle + reach) for end in (known.min(axis=0), known.max(axis=0)))
-        low, size = np.floor(low - 1.0), np.ceil(high - low + 2.0).astype(int)
+        low = np.floor(low - 1.0)  # a pixel to spare on each side, from the whole pixel where the image now starts
+        size = np.ceil(high + 1.0 - low).astype(int)
         k = np.array([straight.fx, straight.fy, straight.cx - low[0], straight.cy - low[1]])
         places = np.moveaxis(np.nan_to_num(at - low - 0.5, nan=-2.0)[..., ::-1], -1, 0)
         return Lens(k, (int(size[1]), int(size[0])), np.ascontiguousarray(places))

@@ -5,10 +5,12 @@ torch, so it imports torch at module level.
 """
 
 from dataclasses import dataclass, fields
+from math import isfinite
 
 import torch  # noqa: TID253 - tensors that the renderer draws
 from torch import Tensor  # noqa: TID253
 
+from gemel.services.render.checks import not_finite
 from gemel.services.render.renderer import Renderer, Rendering, RenderRequest
 from gemel.services.render.spherical_harmonics import C0
 
@@ -54,12 +56,21 @@ class SceneBatch:
 def render_scenes(renderer: Renderer, batch: SceneBatch) -> Rendering:
     """Images of all scenes, with the scenes in the place of cameras."""
     with torch.no_grad():
+        _check_values(batch)
         if renderer.name == "cuda" and len(batch.means) > 1:
             from gemel.services.render.cuda import rasterise_scenes
 
             return rasterise_scenes(batch)
         drawn = [renderer.render(batch.request(scene)) for scene in range(len(batch.means))]
         return drawn[0] if len(drawn) == 1 else _joined(drawn)
+
+
+def _check_values(batch: SceneBatch) -> None:
+    """Refuse NaN and infinity by the names of this batch, with one copy to the host for all of it."""
+    given = {f.name: t for f in fields(batch) if isinstance(t := getattr(batch, f.name), Tensor)}
+    for name, size in zip(given, torch.stack(torch._foreach_norm([*given.values()], 1)).tolist(), strict=True):
+        if not isfinite(size):
+            raise not_finite(name)
 
 
 def _joined(drawn: list[Rendering]) -> Rendering:
