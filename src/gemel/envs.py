@@ -15,7 +15,7 @@ from jaxtyping import Float
 
 from gemel.artifacts.blob import Blobs
 from gemel.artifacts.camera import Camera
-from gemel.artifacts.capture import Capture, EpisodeKind
+from gemel.artifacts.capture import Capture, EpisodeKind, JointSignal
 from gemel.artifacts.episode import Episode
 from gemel.artifacts.split import FitData, Split
 from gemel.artifacts.task import Task
@@ -44,6 +44,8 @@ class OpenedTwin:
     task: Task | None
     trials: tuple[Episode, ...]
     """Calibration trials: where the robot waits, and how late it follows commands."""
+    joints: tuple[JointSignal, ...]
+    """As they are logged."""
     folder: Path
 
     @property
@@ -70,7 +72,8 @@ def open_twin(folder: str | Path, *, task: str | None = None) -> OpenedTwin:
         )
     twin = store.get(latest["assemble"], Twin)
     named = get_task(task) if task else twin.task
-    return OpenedTwin(twin, store, named, _trials(Run(project, store, latest)), Path(folder))
+    run = Run(project, store, latest)
+    return OpenedTwin(twin, store, named, _trials(run), run.get("ingest", Capture).joints, Path(folder))
 
 
 def make_robot(

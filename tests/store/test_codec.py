@@ -92,6 +92,14 @@ def test_arrays_round_trip_with_dtype_shape_and_bits(arrays: dict[str, np.ndarra
         assert again[name].tobytes() == array.tobytes()
 
 
+def test_arrays_after_an_odd_number_of_bytes_are_aligned() -> None:
+    """C++ libraries such as OpenUSD take no unaligned arrays; what was aligned already is not copied."""
+    again = unpack_arrays(pack_arrays({"a": np.zeros(3, np.uint8), "b": np.arange(5, dtype=np.float32)}))
+    assert again["b"].flags.aligned
+    assert not again["b"].flags.writeable
+    np.testing.assert_array_equal(again["b"], np.arange(5))
+
+
 def test_packed_arrays_are_a_safetensors_file() -> None:
     """Header length, JSON header, contiguous data, aligned to eight bytes: any safetensors reader opens it."""
     data = pack_arrays({"b": np.arange(3, dtype=np.float32), "a": np.ones((2, 2), dtype=np.int64)})

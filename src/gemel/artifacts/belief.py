@@ -65,6 +65,16 @@ class Belief:
         """Parameter names, in column order."""
         return tuple(parameter.name for parameter in self.parameters)
 
+    @property
+    def mean(self) -> Float[np.ndarray, " parameter"]:
+        """Weighted means, each on the scale on which its parameter is inferred: geometric ones of masses, so that a few
+        heavy draws do not make the twin heavier than nearly all of them."""
+        is_log = np.array([parameter.transform == "log" for parameter in self.parameters], dtype=bool)
+        with np.errstate(divide="ignore"):
+            scaled = np.where(is_log, np.log(np.where(is_log, self.samples, 1.0)), self.samples)
+        means = self.weights @ scaled
+        return np.where(is_log, np.exp(np.where(is_log, means, 0.0)), means)
+
     def only(self, names: Collection[str]) -> "Belief":
         """The same belief of some parameters alone, in their order here; others are marginalised out."""
         columns = [column for column, name in enumerate(self.names) if name in names]

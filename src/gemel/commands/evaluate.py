@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from gemel.store.store import Store
 
 _PAGE, _JSON = "report.html", "evidence.json"
-_PICTURES = ("pictures/evaluate", "pictures/render")
-"""Where pictures of record and twin side by side are looked for, in the project folder."""
+_PICTURES = "pictures/twin"
+"""Where `gemel run` puts validation frames beside what the twin shows, in the project folder."""
+_MOST_PICTURES = 3
+"""The rest can be looked at there."""
 
 
 @dataclass(frozen=True)
@@ -147,8 +149,8 @@ def _proof(store: "Store", evidence: "Evidence") -> "Proof":
 
 
 def _pictures(folder: Path) -> list["Picture"]:
-    """Pictures that other steps left for the report."""
+    """The first episode's, one for each camera if there are three."""
     from gemel.outputs.report.page import Picture
 
-    paths = [path for place in _PICTURES for path in sorted((folder / place).glob("*.png"))]
+    paths = sorted((folder / _PICTURES).glob("*.png"))[:_MOST_PICTURES]
     return [Picture(path.stem.replace("_", " "), path.read_bytes()) for path in paths]

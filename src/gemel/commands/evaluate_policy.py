@@ -218,7 +218,7 @@ def _pictures(
         return pictures
     times_s = period_s * np.arange(len(told[0]))
     for column, name in enumerate(estimator.names):
-        scale, unit = (100.0, "cm") if "/com_" in name else (1.0, "")
+        scale, unit = (100.0, "cm") if "/com_" in name else (1.0, "kg" if name.endswith("/mass") else "")
         pictures[f"belief-{name.replace('/', '-')}"] = belief_chart(
             name.replace("/", " "), times_s, told[0][:, 0, column], told[0][:, 1, column], opened.truth.get(name),
             scale=scale, unit=unit,

@@ -22,7 +22,8 @@ _NARROWED = 0.9
 class Live:
     """Let the twin follow a trial of the log as if it happened now: does it keep up, and what does it learn?
 
-    Held-out trials are refused. Pictures go to DIR/pictures/live, all states to DIR/live/TRIAL.json.
+    Held-out trials are refused. A twin has learnt from trials of calibration already: on those, what it learns counts
+    twice. Pictures go to DIR/pictures/live, all states to DIR/live/TRIAL.json.
     """
 
     folder: Annotated[Path, tyro.conf.Positional]
@@ -85,7 +86,7 @@ def _learnt(followed: "Followed") -> "Iterator[tuple[str, str]]":
         (low, _, high), (low_now, _, high_now) = (_quantiles(belief, column) for belief in (first, last))
         if high_now - low_now <= _NARROWED * (high - low):
             ends = f"{low:.3g} to {high:.3g} → {low_now:.3g} to {high_now:.3g}"
-            yield parameter.name, f"{ends} {parameter.unit}".removesuffix(" 1")
+            yield f"{parameter.name}, 90 % interval", f"{ends} {parameter.unit}".removesuffix(" 1")
 
 
 def _tree(followed: "Followed") -> dict[str, Any]:

@@ -96,17 +96,26 @@ def pack_arrays(arrays: Arrays) -> bytes:
 
 
 def unpack_arrays(data: bytes) -> Arrays:
-    """The inverse of `pack_arrays`; arrays are read-only views of `data`."""
+    """The inverse of `pack_arrays`; arrays are read-only, and views of `data` where they are aligned in it."""
     size = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + size])
     body = memoryview(data)[8 + size :]
     return {
-        name: np.frombuffer(body[slice(*entry["data_offsets"])], _DTYPE_FROM_TAG[entry["dtype"]]).reshape(
+        name: _aligned(np.frombuffer(body[slice(*entry["data_offsets"])], _DTYPE_FROM_TAG[entry["dtype"]])).reshape(
             entry["shape"]
         )
         for name, entry in header.items()
         if name != "__metadata__"
     }
+
+
+def _aligned(array: np.ndarray) -> np.ndarray:
+    """The same, copied if it begins at an odd address (after bytes of an odd number): C++ libraries refuse those."""
+    if array.flags.aligned:
+        return array
+    copy = array.copy()
+    copy.flags.writeable = False
+    return copy
 
 
 def pack_table(table: Table) -> bytes:

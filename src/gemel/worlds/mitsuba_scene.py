@@ -145,7 +145,7 @@ class MitsubaScene:
         wall = {"type": "diffuse", "reflectance": {"type": "rgb", "value": [0.45, 0.44, 0.42]}}
         floor = {"type": "diffuse", "reflectance": {"type": "rgb", "value": [0.16, 0.16, 0.17]}}
         return {
-            "table": {"type": "rectangle", "to_world": top, "bsdf": self._bitmap(picture[::-1], roughness=0.55)},
+            "table": {"type": "rectangle", "to_world": top, "bsdf": self._bitmap(picture, roughness=0.55)},
             "slab": {"type": "cube", "to_world": slab, "bsdf": wall},
             "floor": {"type": "rectangle", "to_world": move().translate([x, y, -0.75]).scale(4.0), "bsdf": floor},
             "wall": {

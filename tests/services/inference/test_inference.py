@@ -205,3 +205,12 @@ def test_tempered_draws_of_a_known_posterior() -> None:
     )
     np.testing.assert_allclose(found.mean(axis=0), 1.6, atol=0.05)
     np.testing.assert_allclose(found.std(axis=0), np.sqrt(0.2), atol=0.03)
+
+
+def test_the_mean_of_a_mass_is_geometric_and_that_of_a_length_is_not() -> None:
+    """On its own scale: one draw in four at 1.6 kg does not make the twin of 0.1 kg weigh half a kilogram."""
+    mass = Parameter("object/a/mass", "kg", 0.01, 10.0, "log", ValueSource.INFERRED)
+    place = Parameter("object/a/com_x", "m", -1.0, 1.0, "linear", ValueSource.INFERRED)
+    samples = np.array([[0.1, -0.1], [0.1, 0.0], [0.1, 0.0], [1.6, 0.3]])
+    belief = Belief((mass, place), samples, np.full(4, 0.25))
+    np.testing.assert_allclose(belief.mean, [0.2, 0.05])

@@ -96,7 +96,8 @@ def test_tool_steps_lead_the_tool_where_they_say(twin: Twin, store: Store) -> No
     )  # fmt: skip
     assert whole is not None
     assert lossy is not None
-    assert np.allclose(whole.positions[-1], lossy.positions[-1], atol=1e-6)
+    # It was made within the gap: wherever the log has a sample, both have led the tool equally far.
+    assert np.allclose(whole.at(times[kept]), lossy.at(times[kept]), atol=1e-6)
 
 
 def test_the_delay_of_commands_is_read_from_trials() -> None:

@@ -38,7 +38,7 @@ def write_glb_files(scene: ExportScene, folder: Path) -> tuple[str, ...]:
     extras = {**CONVENTIONS, "draw": scene.draw_name}
     (folder / SCENE_FILE).write_bytes(write_glb_scene(nodes, is_z_up=True, extras=extras))
     return (
-        "the belief's spread: the files hold one draw",
+        scene.spread_words,
         "physics: mass, centre of mass and inertia are remarks (`extras`) on the objects' nodes; joints, friction and "
         "colliders are left out",
         "splats: their colours are those at the vertices, seen straight on",

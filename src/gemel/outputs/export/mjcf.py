@@ -131,7 +131,7 @@ def _add_camera(spec: Any, camera: MountedCamera) -> None:
 
 
 def _not_carried(scene: ExportScene) -> tuple[str, ...]:
-    words = ["the belief's spread: the file holds one draw", "looks that change with the view"]
+    words = [scene.spread_words, "looks that change with the view"]
     if scene.twin.reconstruction.background is not None:
         words.append("the background's splats")
     if scene.twin.reconstruction.table is not None:

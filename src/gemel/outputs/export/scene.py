@@ -102,6 +102,11 @@ class ExportScene:
         labels = (f"{name}-{other}", f"{other}-{name}")
         return next((contact for contact in self.contacts if contact.label in labels), None)
 
+    @property
+    def spread_words(self) -> str:
+        """What no format of one scene carries of a belief."""
+        return f"the belief's spread: written is its {self.draw_name}"
+
     def drive_values(self) -> dict[str, float]:
         """Delay, backlash and lead of the drives."""
         return {name: value for name, value in self.draw.items() if name.rpartition("/")[2] in DRIVE_KINDS}

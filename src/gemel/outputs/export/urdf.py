@@ -241,7 +241,7 @@ def _text(*values: float) -> str:
 
 def _not_carried(scene: ExportScene) -> tuple[str, ...]:
     words = [
-        "the belief's spread: the files hold one draw",
+        scene.spread_words,
         "friction by pair, stiffness of contacts, the table and where objects start (in scene.json)",
         "splats; looks that change with the view",
         "speed limits: the format demands them and the twin knows none",

@@ -159,7 +159,7 @@ def _largest_friction(scene: ExportScene, part: str) -> float:
 
 def _not_carried(scene: ExportScene) -> tuple[str, ...]:
     words = [
-        "the belief's spread: the stage holds one draw",
+        scene.spread_words,
         "friction by pair: materials have one friction each, the smaller counts (PhysX's combine mode)",
         "stiffness of contacts in MuJoCo's terms; sensors",
     ]

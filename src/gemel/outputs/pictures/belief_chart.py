@@ -29,10 +29,11 @@ def belief_chart(
 
     x = _LEFT + (_WIDTH - _LEFT - _RIGHT) * times_s / max(float(times_s[-1]), 1e-9)
     draw_band(paper, x, row(low), row(high), _BAND)
+    digits = int(np.clip(np.ceil(-np.log10((top - bottom) / 10.0)), 0, 4))  # so that lines have different numbers
     for level in np.linspace(bottom, top, 5)[1:-1]:
         y = round(float(row(np.array([level]))[0]))
         paper[y, _LEFT : _WIDTH - _RIGHT : 4] = _GRID
-        write_text(paper, f"{level:.2f}", 6, y - 5)
+        write_text(paper, f"{level:.{digits}f}", 6, y - 5)
     draw_line(paper, x, row(scale * mean), _MEAN)
     if truth is not None:
         draw_line(paper, x[[0, -1]], row(np.full(2, scale * truth)), _TRUTH)

@@ -34,7 +34,7 @@ def side_by_side(frames: Sequence[TwinFrame]) -> Picture:
         brighter = _GAIN * (frame.twin - frame.real).mean(axis=-1)
         red, blue = np.clip(brighter, 0.0, 1.0), np.clip(-brighter, 0.0, 1.0)
         difference = np.stack([red, 0.25 * (red + blue), blue], axis=-1)
-        score = f"difference {frame.psnr_db:.1f} dB ssim {frame.ssim:.2f}"
+        score = f"{frame.psnr_db:.1f} dB ssim {frame.ssim:.2f}"  # longer text would be smaller
         for text, image in ((f"{frame.label} real", frame.real), ("twin", frame.twin), (score, difference)):
             pictures.append(labelled(as_picture(image, size=n), text))
     return sheet(pictures, columns=3)

@@ -134,9 +134,8 @@ def compile_twin(
 
 
 def mean_draw(twin: Twin) -> Draw:
-    """The belief's weighted mean."""
-    belief = twin.belief
-    return dict(zip(belief.names, (belief.weights @ belief.samples).tolist(), strict=True))
+    """The belief's mean."""
+    return dict(zip(twin.belief.names, twin.belief.mean.tolist(), strict=True))
 
 
 def _robot(twin: Twin, blobs: Blobs) -> tuple[Any, tuple[Part, ...]]:

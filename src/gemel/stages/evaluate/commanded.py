@@ -57,9 +57,10 @@ def _axis(name: str) -> int | None:
 
 
 def _steps(episode: Episode, names: Sequence[str]) -> Float[np.ndarray, "t 3"]:
-    """Displacements of the tool along the axes of the robot's own world [m].
+    """Displacements of the tool along the axes of the robot's own world [m], each made by the next sample's time.
 
-    The robot has made those too that the recorder lost: they are taken to be the mean of their neighbours.
+    The robot has made those too that the recorder lost: they are taken to be the mean of their neighbours, and belong
+    to the sample before the gap, whose target holds until the next sample.
     """
     steps = np.zeros((len(episode.actions), 3))
     for column, name in enumerate(names):
@@ -69,7 +70,7 @@ def _steps(episode: Episode, names: Sequence[str]) -> Float[np.ndarray, "t 3"]:
     apart_s = np.diff(episode.times_s)
     lost = np.round(apart_s / np.median(apart_s))[:, None] - 1.0
     means = 0.5 * (steps[:-1] + steps[1:])
-    steps[1:] += np.maximum(lost, 0.0) * means
+    steps[:-1] += np.maximum(lost, 0.0) * means
     return steps
 
 

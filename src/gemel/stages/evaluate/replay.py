@@ -78,7 +78,7 @@ class TwinReplay:
         rng: np.random.Generator,
         is_fed_forward: bool = False,
     ) -> None:
-        mean = belief.weights @ belief.samples
+        mean = belief.mean
         rows = rng.choice(len(belief.samples), size=draws, p=belief.weights)
         values = np.concatenate([mean[None], belief.samples[rows]])
         self.scene = compile_twin(twin, blobs, {}, CompileConfig(has_force_sensors=False))
