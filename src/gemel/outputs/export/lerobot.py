@@ -15,7 +15,7 @@ from gemel.services.formats.lerobot_reader import open_source
 from gemel.services.formats.lerobot_recorder import Recorder, RobotNotes, numbers_of
 from gemel.services.sim.body_poses import body_poses
 from gemel.services.sim.native import SimulatorNative
-from gemel.services.sim.slots import controls, joint_unit
+from gemel.services.sim.slots import controls, joint_unit, resting_commands
 
 CONVENTIONS = {"unit": "rad, m, s (meta/gemel.toml says it per joint)", "up": "z", "quaternions": "wxyz"}
 SECONDS = 4.0
@@ -32,7 +32,7 @@ def held_episode(scene: ExportScene) -> Episode:
     simulator.set_parameters(tuple(scene.draw), np.array([list(scene.draw.values())]).reshape(1, -1))
     start = scene.compiled.qpos(None)
     simulator.reset(start)
-    held = _held_commands(scene)
+    held = resting_commands(model, start)[0]
     count = max(2, round(SECONDS / (every * model.opt.timestep)))
     rollout = simulator.rollout(np.tile(held, (1, count - 1, 1)), every=every)
     if rollout.is_diverged[0]:
@@ -104,14 +104,3 @@ def verify_lerobot(episodes: Sequence[Episode], folder: Path) -> tuple[Check, ..
         Check("episodes missing", float(abs(len(found) - len(episodes))), 0.0),
         *(Check(what, value, 0.0) for what, value in worst.items()),
     )
-
-
-def _held_commands(scene: ExportScene) -> np.ndarray:
-    """Commands under which position servos rest where everything starts, (nu,)."""
-    model = scene.model
-    held = np.zeros(model.nu)
-    for control in controls(model):
-        if control.joint is not None:
-            gear = float(model.actuator_gear[control.actuator, 0])
-            held[control.index] = gear * model.qpos0[model.jnt_qposadr[control.joint]]
-    return held

@@ -83,6 +83,7 @@ class TwinEnv(gym.Env[Any, np.ndarray]):
     """One simulation."""
 
     def __init__(self, ground: Playground, *, render_mode: str | None = None) -> None:
+        ground.arena.check_criteria()
         self.ground, self.render_mode = ground, render_mode
         self.action_space = action_space(ground.arena)
         self.observation_space = observation_space(ground.arena, ground.cameras)
@@ -122,6 +123,7 @@ class TwinVectorEnv(gym.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
     """Many simulations, stepped together."""
 
     def __init__(self, ground: Playground) -> None:
+        ground.arena.check_criteria()
         self.ground = ground
         self.num_envs = ground.count
         self.single_action_space = action_space(ground.arena)
