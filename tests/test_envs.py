@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gemel.artifacts.provenance import Provenance
+from gemel.artifacts.twin import Twin
 from gemel.commands.screen import ScreenReporter
 from gemel.pipeline import run_project
 from gemel.project import open_project
@@ -68,3 +69,29 @@ def test_environments_are_made_by_name(twin_folder: Path) -> None:
     store.close()
     assert read
     assert all(roles.role_from_episode[episode] is Role.CALIBRATION for episode in read)
+
+
+def test_the_gate_looks_at_the_robot_where_trials_start(twin_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A twin is assembled with the home that its environments will start from."""
+    import gemel.envs
+    from gemel import physics_wiring
+    from gemel.running import Run
+    from gemel.stages.assemble.stage import AssembleInfo
+
+    opened = gemel.envs.open_twin(twin_folder, task="push-t")
+    assert opened.home is not None
+    homes = []
+
+    def assemble(*inputs: object, home: np.ndarray, **others: object) -> tuple[Twin, AssembleInfo]:
+        homes.append(home)
+        return opened.twin, AssembleInfo(())
+
+    monkeypatch.setattr(physics_wiring, "assemble", assemble)
+    project = open_project(twin_folder)
+    store = Store.open(project.store_folder)
+    made = {e.body["stage"]: str(e.body["address"]) for e in store.ledger.entries("artifact")}
+    for stage, artifact in (("reconstruct", opened.twin.reconstruction), ("prior", opened.twin.belief)):
+        made[stage] = store.put(artifact, Provenance(stage, {}, {}, {}, "", 0, "cpu"), key=stage, duration_s=0.0)
+    physics_wiring.make_draft(Run(project, store, made), "draft", lambda part: None)
+    store.close()
+    np.testing.assert_array_equal(homes[0], opened.home)

@@ -15,9 +15,8 @@ from jaxtyping import Float
 
 from gemel.artifacts.blob import Blobs
 from gemel.artifacts.camera import Camera
-from gemel.artifacts.capture import Capture, EpisodeKind, JointSignal
+from gemel.artifacts.capture import Capture, JointSignal
 from gemel.artifacts.episode import Episode
-from gemel.artifacts.split import FitData, Split
 from gemel.artifacts.task import Task
 from gemel.artifacts.twin import Twin
 from gemel.errors import MissingExtraError, StoreError
@@ -31,6 +30,7 @@ from gemel.services.sim.flight_recorder import FlightRecorder
 from gemel.services.sim.make import make_simulator
 from gemel.services.tasks import get_task
 from gemel.store.store import Store
+from gemel.trials import calibration_trials, home_of
 
 ID = "gemel/Twin-v0"
 
@@ -56,9 +56,8 @@ class OpenedTwin:
 
     @property
     def home(self) -> Float[np.ndarray, " joint"] | None:
-        """Median of the readings at which trials start; None without any."""
-        starts = [trial.joint_positions[0] for trial in self.trials]
-        return np.asarray(np.median(starts, axis=0)) if starts and len(starts[0]) else None
+        """Where the robot waits for trials; None without any."""
+        return home_of(self.trials)
 
 
 def open_twin(folder: str | Path, *, task: str | None = None) -> OpenedTwin:
@@ -73,7 +72,8 @@ def open_twin(folder: str | Path, *, task: str | None = None) -> OpenedTwin:
     twin = store.get(latest["assemble"], Twin)
     named = get_task(task) if task else twin.task
     run = Run(project, store, latest)
-    return OpenedTwin(twin, store, named, _trials(run), run.get("ingest", Capture).joints, Path(folder))
+    trials = calibration_trials(run, "environment", latest["assemble"])
+    return OpenedTwin(twin, store, named, trials, run.get("ingest", Capture).joints, Path(folder))
 
 
 def make_robot(
@@ -124,14 +124,6 @@ def make_vector_env(twin: str | Path, num_envs: int = 1, **options: Any) -> Any:
     from gemel.services.policy.twin_env import TwinVectorEnv
 
     return TwinVectorEnv(make_playground(twin, num_envs, **options))
-
-
-def _trials(run: Run) -> tuple[Episode, ...]:
-    """The numbers of all calibration trials."""
-    capture = run.get("ingest", Capture)
-    fit = FitData.of(capture, run.get("split", Split))
-    frames = run.frames(capture, "environment", run.addresses["assemble"])
-    return tuple(frames.episode(record.id) for record in fit.calibration if record.kind is EpisodeKind.TASK)
 
 
 def _require_gymnasium() -> None:

@@ -33,6 +33,7 @@ from gemel.stages.track.episode_views import open_lab
 from gemel.stages.track.footage import LabFootage
 from gemel.store.address import hash_json
 from gemel.store.codec import encode
+from gemel.trials import calibration_trials, home_of
 
 
 def make_prior(run: Run, key: str, on_progress: OnProgress) -> tuple[Belief, tuple[Finding, ...]]:
@@ -110,15 +111,17 @@ def twin_sources(run: Run) -> dict[str, str]:
 
 def make_draft(run: Run, key: str, on_progress: OnProgress) -> tuple[Twin, tuple[Finding, ...]]:
     """The twin as it is believed before anything is touched: what tracks are compared with."""
-    return _assembled(run, run.get("prior", Belief), on_progress)
+    return _assembled(run, "draft", key, run.get("prior", Belief), on_progress)
 
 
 def make_twin(run: Run, key: str, on_progress: OnProgress) -> tuple[Twin, tuple[Finding, ...]]:
     """The twin with what motion taught."""
-    return _assembled(run, run.get("identify", Belief), on_progress)
+    return _assembled(run, "assemble", key, run.get("identify", Belief), on_progress)
 
 
-def _assembled(run: Run, belief: Belief, on_progress: OnProgress) -> tuple[Twin, tuple[Finding, ...]]:
+def _assembled(
+    run: Run, stage: str, key: str, belief: Belief, on_progress: OnProgress
+) -> tuple[Twin, tuple[Finding, ...]]:
     capture = run.get("ingest", Capture)
     twin, info = assemble(
         run.get("reconstruct", Reconstruction),
@@ -129,6 +132,7 @@ def _assembled(run: Run, belief: Belief, on_progress: OnProgress) -> tuple[Twin,
         task=_task(run),
         blobs=run.store,
         rng=np.random.default_rng([run.project.settings.seed, 4]),
+        home=home_of(calibration_trials(run, stage, key)) if capture.robot is not None else None,
         on_progress=on_progress,
     )
     return twin, info.findings

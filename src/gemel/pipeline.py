@@ -204,12 +204,12 @@ STAGES = (
           lambda run: run.project.settings.track, _make_tracks),
     Stage("prior", "gemel.stages.prior.stage", ("ingest", "split", "segment", "reconstruct"), prior_sources,
           prior_config, make_prior),
-    Stage("draft", "gemel.stages.assemble.stage", ("ingest", "reconstruct", "prior"), twin_sources,
+    Stage("draft", "gemel.stages.assemble.stage", ("ingest", "split", "reconstruct", "prior"), twin_sources,
           lambda run: run.project.settings.assemble, make_draft),
     Stage("identify", "gemel.stages.identify.stage", ("ingest", "split", "segment", "reconstruct", "track",
           "draft"), lambda run: {},
           lambda run: run.project.settings.identify, make_posterior),
-    Stage("assemble", "gemel.stages.assemble.stage", ("ingest", "reconstruct", "identify"), twin_sources,
+    Stage("assemble", "gemel.stages.assemble.stage", ("ingest", "split", "reconstruct", "identify"), twin_sources,
           lambda run: run.project.settings.assemble, _make_twin),
 )  # fmt: skip
 STAGE_NAMES = names_of(STAGES)

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gemel import __version__
-from gemel.artifacts.capture import Capture, EpisodeKind
 from gemel.artifacts.finding import Finding
 from gemel.artifacts.policy_card import PolicyCard
 from gemel.artifacts.provenance import Provenance
-from gemel.artifacts.split import FitData, Split
 from gemel.artifacts.twin import Twin
 from gemel.errors import ConfigError
 from gemel.outputs.pictures.learning_curve import learning_curve
@@ -32,6 +30,7 @@ from gemel.stages.train.config import TrainConfig
 from gemel.stages.train.variants import agents_of
 from gemel.store.code_version import code_version
 from gemel.store.codec import encode
+from gemel.trials import calibration_trials, home_of
 
 if TYPE_CHECKING:  # torch is only needed to train
     from gemel.stages.train.train import TrainedAgent
@@ -126,12 +125,7 @@ def command_text(target: str, config: TrainConfig, how: How) -> str:
 
 def _arena(run: Run, twin: Twin, key: str) -> Arena:
     """The twin's task, with the robot's home and delay as the calibration trials show them."""
-    capture = run.get("ingest", Capture)
-    fit = FitData.of(capture, run.get("split", Split))
-    frames = run.frames(capture, "train", key)
-    trials = [frames.episode(record.id) for record in fit.calibration if record.kind is EpisodeKind.TASK]
-    starts = [trial.joint_positions[0] for trial in trials]
-    home = np.asarray(np.median(starts, axis=0)) if starts and len(starts[0]) else None
+    trials = calibration_trials(run, "train", key)
     name = run.project.settings.task.name
     task = twin.task or (get_task(name) if name else None)
     if task is not None and task.objects and not set(task.objects) & set(twin.colliders):
@@ -139,7 +133,7 @@ def _arena(run: Run, twin: Twin, key: str) -> Arena:
             f"Task {task.name!r} pushes {' or '.join(task.objects)}; the twin has {sorted(twin.colliders)}.",
             remedy="capture that object, or name a task for what the twin has under [task] in twin.toml",
         )  # fmt: skip
-    return twin_arena(replace(twin, task=task), run.store, task=task, home=home, trials=trials)
+    return twin_arena(replace(twin, task=task), run.store, task=task, home=home_of(trials), trials=trials)
 
 
 def _draw(arena: Arena, agents: "Sequence[TrainedAgent]", out: Path) -> None:

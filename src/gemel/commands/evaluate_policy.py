@@ -19,6 +19,7 @@ from gemel.services.policy import run_episode
 from gemel.services.policy.conditioned import ConditionedPolicy, Controller, PushController
 from gemel.services.policy.estimator import Estimator, Fixed, Prior
 from gemel.services.policy.outcome import TOLERANCES, measured, yaw_of
+from gemel.services.policy.site import site_of
 from gemel.services.tasks import get_task
 
 MPC = "mpc"
@@ -151,7 +152,7 @@ def _result(asked: PolicyRun, episodes: list[Episode], opened: Opened) -> dict[s
     from gemel.services.stats import wilson_interval
 
     name, task = opened.task.objects[0], opened.task
-    series = [measured(task, e.times_s, e.object_poses[name]) for e in episodes]
+    series = [measured(task, e.times_s, e.object_poses[name], site_of(opened.robot)) for e in episodes]
     errors = np.array([[s["object/position_error"], s["object/yaw_error"]] for s in series])
     success, seconds = {}, {}
     for tolerance, (metres, degrees) in TOLERANCES.items():

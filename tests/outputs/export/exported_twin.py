@@ -33,9 +33,9 @@ ODD_ROBOT = """<mujoco><compiler angle="radian"/><option timestep="0.002"/><worl
 <geom type="box" size="0.02 0.005 0.01"/></body>
 <body name="wheel" pos="0 0 0.1"><joint name="spin" axis="0 0 1"/><geom type="sphere" size="0.03"/></body>
 </body></body></worldbody><equality><joint joint1="follow" joint2="grip" polycoef="0 1 0 0 0"/></equality>
-<actuator><position name="s" joint="swing" kp="20" kv="1" forcerange="-9 9"/><position name="g" joint="grip" kp="90"/>
-</actuator></mujoco>"""
-"""Axes off the origin and askew, a rest value, a follower, an endless joint, every primitive."""
+<actuator><position name="s" joint="swing" kp="20" kv="1" forcerange="-9 9" gear="-3"/>
+<position name="g" joint="grip" kp="90" gear="0.5"/><velocity name="w" joint="spin" kv="0.01"/></actuator></mujoco>"""
+"""Axes off the origin and askew, a rest value, a follower, an endless joint, every primitive, servos behind gears."""
 
 AWKWARD = "rote Tasse (ä) 2"
 DRAWER = """<mujoco><worldbody><body name="tray"><joint name="slide" type="slide" axis="1 0 0"/>

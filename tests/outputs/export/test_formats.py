@@ -12,7 +12,10 @@ from gemel.errors import ConfigError, SourceError
 from gemel.geometry import SO3, icosphere_mesh, sample_bilinear
 from gemel.outputs.export.bake import bake, colours_at
 from gemel.outputs.export.export import export_twin
+from gemel.outputs.export.felt_servo import felt_servo
 from gemel.outputs.export.lerobot import action_names, held_episode, joint_names, verify_lerobot
+from gemel.outputs.export.links import Servo
+from gemel.outputs.export.rollout import start
 from gemel.outputs.export.scene import export_scene
 from gemel.outputs.export.urdf import roll_pitch_yaw
 from gemel.services.formats.lerobot_reader import open_source
@@ -22,7 +25,7 @@ from gemel.services.formats.robot_model import read_robot_model
 from gemel.services.render.bound_gaussians import gaussians_of
 from gemel.services.render.spherical_harmonics import C0
 from gemel.store.store import Store
-from outputs.export.exported_twin import robot_twin, sample_twin, with_looks
+from outputs.export.exported_twin import odd_twin, robot_twin, sample_twin, with_looks
 from services.sim.made_twin import block_twin, splat_mesh
 
 
@@ -148,6 +151,36 @@ def test_the_twin_as_a_dataset_is_one_episode_that_holds_still(store: Store, tmp
     assert "--robot twin --record NEW_FOLDER" in command
     more = replace(held_episode(scene), joint_positions=episode.state + 1e-3)
     assert not all(check.is_passed for check in verify_lerobot(more, tmp_path / "out" / "lerobot"))
+
+
+def test_a_servo_behind_a_gear_is_exported_as_the_joint_feels_it(store: Store, tmp_path: Path) -> None:
+    """Stiffness and damping go with the square of the gear and the largest force with the gear, as physics has them."""
+    scene = export_scene(odd_twin(store, tmp_path), store)
+    servos = {link.joint.name: link.joint.servo for link in scene.links if link.joint is not None}
+    for name, expected in {
+        "swing": (180.0, 9.0, 27.0), "grip": (22.5, 0.0, math.inf), "spin": (0.0, 0.01, math.inf),
+    }.items():  # fmt: skip
+        servo, felt = servos[name], felt_servo(scene.model, name)
+        assert servo is not None
+        assert (servo.gain, servo.damping, servo.effort) == pytest.approx(expected)
+        assert (felt.gain, felt.damping, felt.effort) == pytest.approx(expected)
+
+
+def test_a_stage_whose_drives_forget_the_gear_is_not_verified(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stage is compared with the model, so a mistake in what is written cannot hide in what it is compared with."""
+    monkeypatch.setattr("gemel.outputs.export.links._servo", lambda model, j: Servo(20.0, 1.0, 9.0))
+    (report,) = export_twin(odd_twin(store, tmp_path), store, ("usd",), tmp_path / "out")
+    assert [check.what for check in report.checks if not check.is_passed] == ["drives"]
+
+
+def test_checks_move_joints_behind_gears_as_far_as_others(store: Store, tmp_path: Path) -> None:
+    """Commands of the rollouts that files are compared in reach a tenth of a joint's range."""
+    model = export_scene(odd_twin(store, tmp_path), store).model
+    qpos, _, commands = start(model, has_contacts=False)
+    reached = commands[:2] / model.actuator_gear[:2, 0]
+    np.testing.assert_allclose(reached - qpos[model.jnt_qposadr[model.actuator_trnid[:2, 0]]], [0.4, 0.005])
 
 
 TWO_JOINTS = """<mujoco><worldbody><body name="cart"><joint name="x" type="slide" axis="1 0 0"/>

@@ -1,6 +1,7 @@
 """Running a policy on a robot: chunks, times, outcomes, and refusals before anything moves."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from gemel.errors import ConfigError
 from gemel.geometry import SE3, SO3
 from gemel.services.policy import Observation, PolicySpec, judge, run_episode
 from gemel.services.policy.outcome import wrapped, yaw_of
+from gemel.services.policy.site import Site
+from gemel.services.policy.watched_robot import WatchedRobot
 
 TASK = Task(
     name="line",
@@ -51,6 +54,12 @@ class Rail:
         self.time_s += 0.5
 
 
+class PlacedRail(Rail):
+    """The same, on a stand."""
+
+    site = Site(bases_xy=np.array([[1.0, 0.0]]))
+
+
 class Chunks:
     """A policy that hands out two steps at a time."""
 
@@ -81,6 +90,14 @@ def test_a_chunk_is_used_up_before_the_policy_is_asked_again() -> None:
 def test_success_is_judged_at_the_last_step(step: float, expected: bool) -> None:
     """Reaching the goal at the end is success, anything else is not."""
     assert run_episode(Rail(), Chunks(step), TASK, initial_condition={"object/x": 0.0}).is_success is expected
+
+
+def test_a_robot_that_says_where_it_stands_is_judged_there() -> None:
+    """Two metres from the world's origin and one from the base, also when somebody watches it."""
+    near = replace(TASK, success=(Criterion("object/distance_from_base", "m", 1.1),))
+    assert run_episode(Rail(), Chunks(0.4), near, initial_condition={"object/x": 0.0}).is_success is False
+    robot = WatchedRobot(PlacedRail())
+    assert run_episode(robot, Chunks(0.4), near, initial_condition={"object/x": 0.0}).is_success is True
 
 
 def test_without_an_initial_condition_the_middle_of_the_ranges_is_used() -> None:

@@ -153,6 +153,25 @@ def test_images_are_late_and_differ_by_light_and_noise() -> None:
     assert np.std(frames(varied).astype(float) - both) == pytest.approx(255.0 * np.sqrt(2.0) * 0.01, rel=0.2)
 
 
+@pytest.mark.parametrize("actions", [np.zeros((2, 3)), np.zeros(4), np.array([[0.0, np.nan], [0.0, 0.0]])])
+def test_actions_that_cannot_be_carried_out_are_refused(actions: Any) -> None:
+    from gemel.errors import ConfigError
+
+    env = vector(2)
+    env.reset(seed=0)
+    with pytest.raises(ConfigError, match="tip_x, tip_y"):
+        env.step(actions)
+
+
+@pytest.mark.parametrize("count", [0, -1])
+def test_a_number_of_simulations_that_is_none_is_refused(count: int) -> None:
+    from gemel.errors import ConfigError
+    from gemel.services.sim.make import make_simulator
+
+    with pytest.raises(ConfigError, match="at least one"):
+        make_simulator(ARENA.model, count)
+
+
 def test_the_environment_is_registered_and_says_what_it_needs(project: Any) -> None:
     """`gemel/Twin-v0` is known to gymnasium; a project without a twin is refused with what to do."""
     import gemel.envs

@@ -134,6 +134,14 @@ def test_a_twin_without_task_or_robot_is_refused(made: tuple[Twin, Store]) -> No
         make_twin_robot(replace(twin, robot=None), store, task=TASK)
 
 
+def test_a_task_about_another_object_is_refused(made: tuple[Twin, Store]) -> None:
+    """A T-block is no hammer; only a thing that nobody has named may be what the task handles."""
+    from gemel.services.tasks import get_task
+
+    with pytest.raises(ConfigError, match="handles \\['hammer'\\]"):
+        make_twin_robot(*made, task=get_task("push-hammer"), home=HOME)
+
+
 def test_how_late_an_arm_follows_is_read_from_its_trials(made: tuple[Twin, Store]) -> None:
     """A twin whose servos are 80 ms late acts at random; its trials tell that, to 15 ms."""
     from dataclasses import replace

@@ -1,9 +1,11 @@
 """A simulation that breaks down leaves behind what is needed to see it break down again."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from gemel.services.sim.flight_recorder import FlightRecorder
 from gemel.services.sim.native import SimulatorNative
@@ -27,6 +29,7 @@ def test_a_dump_replays_to_the_same_break_down(tmp_path: Path) -> None:
             break
     assert rollout.is_diverged.tolist() == [False, True]
     folder = recorder.dump(1, simulator.model_of(1), every=5, parameters=dict(zip(names, (1e9, 0.0), strict=True)))
+    assert folder is not None
     with np.load(folder / "states.npz", allow_pickle=False) as file:
         states = {name: file[name] for name in file.files}
     assert len(states["qpos"]) <= 3
@@ -35,3 +38,35 @@ def test_a_dump_replays_to_the_same_break_down(tmp_path: Path) -> None:
     again.reset(states["qpos"][-1:], states["qvel"][-1:])
     assert again.rollout(states["commands"][-1:, None], every=int(states["every"])).is_diverged.all()
     assert recorder.dump(0, simulator.model_of(0), every=5, parameters={}) != folder
+
+
+def test_numbers_go_on_after_the_highest(tmp_path: Path) -> None:
+    """A record that was deleted, one that another process has written meanwhile, and more than four digits."""
+    recorder, other = FlightRecorder(tmp_path), FlightRecorder(tmp_path)
+    model = servo_arm()
+    for each in (recorder, other):
+        each.note(np.zeros((1, 2)), np.zeros((1, 2)), np.zeros((1, 2)))
+    first, second = (each.dump(0, model, every=5, parameters={}) for each in (recorder, other))
+    assert first is not None
+    assert second is not None
+    shutil.rmtree(first)
+    (tmp_path / "diverged-notes").mkdir()
+    third = recorder.dump(0, model, every=5, parameters={})
+    (tmp_path / "diverged-12345").mkdir()
+    last = other.dump(0, model, every=5, parameters={})
+    assert [path.name for path in (second, third, last) if path is not None] == [
+        "diverged-0001", "diverged-0002", "diverged-12346",
+    ]  # fmt: skip
+
+
+def test_a_number_that_is_taken_at_the_last_moment_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between looking and writing, another process has taken the next number."""
+    recorder = FlightRecorder(tmp_path)
+    recorder.note(np.zeros((1, 2)), np.zeros((1, 2)), np.zeros((1, 2)))
+    (tmp_path / "diverged-0000").mkdir()
+    monkeypatch.setattr(Path, "iterdir", lambda path: iter(()))
+    found = recorder.dump(0, servo_arm(), every=5, parameters={})
+    assert found == tmp_path / "diverged-0001"
+    assert recorder.left_out == 0

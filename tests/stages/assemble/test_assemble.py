@@ -15,6 +15,8 @@ from gemel.artifacts.splatmesh import SplatMesh
 from gemel.artifacts.twin import Twin
 from gemel.errors import ConfigError
 from gemel.geometry import SE3, box_mesh, icosphere_mesh
+from gemel.services.formats.robot_model import compile_stored_robot
+from gemel.services.kinematics.chain import Chain
 from gemel.services.sim.twin_simulator import draw_samples, simulate_twin
 from gemel.services.tasks import get_object, get_task
 from gemel.stages.assemble.config import AssembleConfig
@@ -172,6 +174,51 @@ def test_gate_names_what_does_not_rest(store: Store) -> None:
     assert found["does-not-rest"].severity is Severity.ERROR
     assert found["does-not-rest"].value is not None
     assert found["does-not-rest"].value > 5.0
+
+
+def test_a_small_drift_is_an_error_too(store: Store) -> None:
+    """A box that tips down by some millimetres; `drift_m` says how much is too much."""
+    from gemel.geometry import SO3
+
+    tilted = SE3(SO3.exp(np.array([0.05, 0.0, 0.0])), np.array([0.4, 0.0, 0.0215]))
+    _, found = _assembled(_one(pose=tilted), store)
+    assert found["does-not-rest"].severity is Severity.ERROR
+    assert found["does-not-rest"].value is not None
+    assert 1.0 < found["does-not-rest"].value < 10.0
+    assert "does-not-rest" not in _assembled(_one(pose=tilted), store, drift_m=0.01)[1]
+
+
+def test_a_card_is_assembled(store: Store) -> None:
+    """An object thinner than the noise of bottoms keeps its volume and rests."""
+    card = splat_mesh(*box_mesh((0.08, 0.05, 0.001)))
+    twin, found = _assembled(_one(card, at(0.4, 0.0, 0.0005)), store)
+    assert set(found) == {"collider-gap"}
+    (piece,) = twin.colliders["box"]
+    assert np.ptp(np.asarray(store.get_table(piece)["vertices"])[:, 2]) == pytest.approx(0.001)
+
+
+def test_gate_names_links_that_start_inside_things(store: Store) -> None:
+    """The tool in the box where trials start, and not where the model has it; through the table at yet another pose."""
+    robot = sample_robot(store)
+    signals = tuple(JointSignal(f"{name}.pos", "rad", "rad", UnitSource.SOURCE, name) for name in robot.joint_names)
+    home = np.array([0.64, 0.75, 1.63, 0.0, 0.76, 0.64])
+    tip = Chain.to_tip(compile_stored_robot(robot, store)).tip_poses(home[None])[0, :3, 3]
+    seen = reconstruction({"box": _box()}, {"box": at(float(tip[0]), float(tip[1]), 0.02)}, has_robot=True)
+    seen = replace(seen, Ts_world_base=SE3.identity(1), joint_offsets=np.zeros(6))
+
+    def overlaps(pose: np.ndarray | None) -> dict[str, Finding]:
+        _, info = assemble(
+            seen, belief({}), AssembleConfig(is_gate_strict=False), robot=robot, joints=signals, task=None, blobs=store,
+            rng=RNG(0), home=pose,
+        )  # fmt: skip
+        return {finding.stream: finding for finding in info.findings if finding.code == "initial-penetration"}
+
+    inside = overlaps(home)
+    assert set(inside) == {"link6-box"}
+    assert inside["link6-box"].severity is Severity.ERROR
+    assert "'link6'" in inside["link6-box"].message
+    assert overlaps(None) == {}
+    assert any(name.endswith("-table") for name in overlaps(home + 0.5 * np.eye(6)[1]))
 
 
 def test_gate_names_what_hovers(store: Store) -> None:

@@ -1,5 +1,7 @@
 """Convex pieces, their distance from what is seen, and bottoms to stand on."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -96,6 +98,29 @@ def test_noisy_bottoms_become_flat() -> None:
     assert lowest((flat,), pose) == pytest.approx(lowest((noisy,), pose))
     top = noisy[noisy[:, 2] > 0.0]
     assert all(np.abs(flat - corner).sum(axis=1).min() < 1e-12 for corner in top)
+
+
+def test_thin_pieces_keep_their_thickness() -> None:
+    """A card, a flange under a block and a wedge thinner than the noise: bottoms are flat, tops stay where they are."""
+
+    def box(low: tuple[float, ...], high: tuple[float, ...]) -> np.ndarray:
+        return np.array(list(itertools.product(*zip(low, high, strict=True))))
+
+    flange, block = box((0, 0, 0), (0.1, 0.1, 0.001)), box((0.03, 0.03, 0), (0.07, 0.07, 0.05))
+    for pieces in ((box((0, 0, 0), (0.08, 0.05, 0.001)),), (flange, block)):
+        for before, after in zip(pieces, with_flat_bottom(pieces, SE3.identity(), 0.0015), strict=True):
+            assert {tuple(p) for p in after.tolist()} == {tuple(p) for p in before.tolist()}
+    rough = flange + np.array([[0.0, 0.0, 0.0002]]) * (np.arange(8) == 2)[:, None]
+    (flat,) = with_flat_bottom((rough,), SE3.identity(), 0.0015)
+    assert sorted(flat[:, 2].tolist()) == [0.0] * 4 + [0.001] * 4
+
+
+def test_a_piece_that_would_lose_its_volume_stays_as_it_is() -> None:
+    """A spike beside the block: with its three low corners in one plane, they would be in one line."""
+    block = box_mesh((0.1, 0.08, 0.05))[0] + [0.0, 0.0, 0.025]
+    spike = np.array([[0.1, 0.0, 0.0], [0.2, 0.0, 0.001], [0.15, 0.0, 0.0], [0.15, 0.02, 0.05]])
+    _, same = with_flat_bottom((block, spike), SE3.identity(), 0.0015)
+    np.testing.assert_array_equal(same, spike)
 
 
 @pytest.mark.parametrize("shape", ["ball", "lying cylinder"])

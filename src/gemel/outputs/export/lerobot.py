@@ -17,7 +17,7 @@ from gemel.services.formats.lerobot_reader import open_source
 from gemel.services.formats.lerobot_recorder import Recorder, RobotNotes, numbers_of
 from gemel.services.sim.body_poses import body_poses
 from gemel.services.sim.native import SimulatorNative
-from gemel.services.sim.slots import controls, joint_unit
+from gemel.services.sim.slots import controls, joint_unit, resting_commands
 
 CONVENTIONS = {"unit": "rad, m, s (meta/gemel.toml says it per joint)", "up": "z", "quaternions": "wxyz"}
 SECONDS = 4.0
@@ -34,7 +34,7 @@ def held_episode(scene: ExportScene) -> Episode:
     simulator.set_parameters(tuple(scene.draw), np.array([list(scene.draw.values())]).reshape(1, -1))
     start = scene.compiled.qpos(None)
     simulator.reset(start)
-    held = _held_commands(scene)
+    held = resting_commands(model, start)[0]
     count = max(2, round(SECONDS / (every * model.opt.timestep)))
     rollout = simulator.rollout(np.tile(held, (1, count - 1, 1)), every=every)
     if rollout.is_diverged[0]:
@@ -103,14 +103,3 @@ def verify_lerobot(ours: Episode, folder: Path) -> tuple[Check, ...]:
             apart = [largest_difference(a.astype(np.float32), b.astype(np.float32)) for a, b in compared]
             checks.append(Check(what, max(apart, default=0.0), 0.0))
     return tuple(checks)
-
-
-def _held_commands(scene: ExportScene) -> np.ndarray:
-    """Commands under which position servos rest where everything starts, (nu,)."""
-    model = scene.model
-    held = np.zeros(model.nu)
-    for control in controls(model):
-        if control.joint is not None:
-            gear = float(model.actuator_gear[control.actuator, 0])
-            held[control.index] = gear * model.qpos0[model.jnt_qposadr[control.joint]]
-    return held

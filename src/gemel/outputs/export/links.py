@@ -25,7 +25,7 @@ _AFFINE_BIAS = 1
 
 @dataclass(frozen=True)
 class Servo:
-    """A position servo: force = gain (command - position) - damping speed."""
+    """A position servo, at the joint: force = gain (target - position) - damping speed."""
 
     gain: float
     damping: float
@@ -142,13 +142,16 @@ def _joint(model: Any, body: int) -> LinkJoint | None:
 
 
 def _servo(model: Any, j: int) -> Servo | None:
-    for a in range(model.nu):
-        if model.actuator_trntype[a] == 0 and model.actuator_trnid[a, 0] == j:
-            if model.actuator_biastype[a] != _AFFINE_BIAS:
-                continue
-            effort = float(model.actuator_forcerange[a, 1]) if model.actuator_forcelimited[a] else math.inf
-            return Servo(float(model.actuator_gainprm[a, 0]), float(-model.actuator_biasprm[a, 2]), effort)
-    return None
+    """All servos of a joint together; one behind a gear feels and moves the joint through it."""
+    on_joint = (model.actuator_trntype == 0) & (model.actuator_trnid[:, 0] == j)
+    servos = np.flatnonzero(on_joint & (model.actuator_biastype == _AFFINE_BIAS))
+    if not len(servos):
+        return None
+    gear = model.actuator_gear[servos, 0]
+    _, stiffness, damping = gear**2 * -model.actuator_biasprm[servos, :3].T
+    efforts = (gear[:, None] * model.actuator_forcerange[servos]).max(axis=1)
+    is_limited = bool(model.actuator_forcelimited[servos].all())
+    return Servo(float(stiffness.sum()), float(damping.sum()), float(efforts.sum()) if is_limited else math.inf)
 
 
 def _follows(model: Any, j: int) -> Follows | None:

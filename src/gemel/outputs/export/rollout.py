@@ -36,7 +36,7 @@ def start(model: Any, *, has_contacts: bool) -> tuple[np.ndarray, np.ndarray, np
             low, high = model.jnt_range[j] if model.jnt_limited[j] else (-1.0, 1.0)
             here = float(qpos[model.jnt_qposadr[j]])
             reach = _REACH * (high - low)
-            commands[a] = here + (reach if here + reach <= high else -reach)
+            commands[a] = model.actuator_gear[a, 0] * (here + (reach if here + reach <= high else -reach))
     return qpos, qvel, commands
 
 

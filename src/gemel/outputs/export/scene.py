@@ -22,12 +22,10 @@ from gemel.services.render.bound_gaussians import gaussians_of
 from gemel.services.sim.body_poses import body_poses
 from gemel.services.sim.compile import CompiledTwin, compile_twin, mean_draw
 from gemel.services.sim.contacts import TABLE
+from gemel.services.sim.drives import is_drive_parameter
 from gemel.services.sim.mass_properties import nominal_inertia
 from gemel.services.sim.slots import contact_labels
 from gemel.services.sim.twin_simulator import draw_samples
-
-DRIVE_KINDS = ("delay", "backlash", "lead")
-"""Parameters of drives that only Gemel's own simulator applies."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +107,7 @@ class ExportScene:
 
     def drive_values(self) -> dict[str, float]:
         """Delay, backlash and lead of the drives."""
-        return {name: value for name, value in self.draw.items() if name.rpartition("/")[2] in DRIVE_KINDS}
+        return {name: value for name, value in self.draw.items() if is_drive_parameter(name)}
 
     def beyond_rigid_bodies(self) -> tuple[str, ...]:
         """What this scene has and no format of rigid bodies and servos can carry, in words."""

@@ -10,6 +10,7 @@ import numpy as np
 from gemel.artifacts.gaussians import Gaussians
 from gemel.geometry import SE3, SO3, Inertia
 from gemel.outputs.export.cameras import T_CAMERA_GL, FoundCamera, MountedCamera, camera_checks
+from gemel.outputs.export.felt_servo import felt_servo
 from gemel.outputs.export.links import LinkJoint
 from gemel.outputs.export.report import Check
 from gemel.outputs.export.same_gaussians import same_gaussians
@@ -51,7 +52,9 @@ def _checks(scene: ExportScene, path: Path) -> tuple[Check, ...]:
         Check("inertia", max((_inertia_part(a, b) for a, b in zip(ours, theirs, strict=True)), default=0.0),
               _SINGLE_PRECISION, "(part)"),
         Check("poses", max((_pose_difference(stage, where, T) for where, T, _ in bodies), default=0.0), 1e-9, "m, rad"),
-        Check("joint limits and drives", max((_joint_part(stage, j) for j in joints), default=0.0),
+        Check("joint limits", max((_limit_part(stage, scene.model, j) for j in joints), default=0.0),
+              _SINGLE_PRECISION, "(part)"),
+        Check("drives", max((_drive_part(stage, scene.model, j) for j in joints), default=0.0),
               _SINGLE_PRECISION, "(part)"),
         Check("joint frames", max((_joint_gap(stage, j) for j in joints), default=0.0), 1e-6, "m, rad"),
         *camera_checks(scene, lambda camera: _found_camera(scene, stage, camera)),
@@ -153,24 +156,40 @@ def _found_camera(scene: ExportScene, stage: Any, camera: MountedCamera) -> Foun
     return FoundCamera(T_world_camera, np.array([fx, fy, -left * fx, top * fy]))
 
 
-def _joint_part(stage: Any, joint: LinkJoint) -> float:
-    """Relative difference of limits and servo, in SI units again."""
+def _limit_part(stage: Any, model: Any, joint: LinkJoint) -> float:
+    """Relative difference of a joint's limits from the model's, in SI units again."""
     from pxr import UsdPhysics
 
-    prim = stage.GetPrimAtPath(joint_path(joint.name))
-    is_hinge = joint.kind == "hinge"
-    schema = UsdPhysics.RevoluteJoint(prim) if is_hinge else UsdPhysics.PrismaticJoint(prim)
-    unit = math.pi / 180.0 if is_hinge else 1.0
+    prim, j = stage.GetPrimAtPath(joint_path(joint.name)), int(model.joint(joint.name).id)
+    schema = UsdPhysics.RevoluteJoint(prim) if joint.kind == "hinge" else UsdPhysics.PrismaticJoint(prim)
+    unit = _unit(joint)
     low, high = (unit * attribute.Get() for attribute in (schema.GetLowerLimitAttr(), schema.GetUpperLimitAttr()))
-    if math.isfinite(joint.high):
-        ours, theirs = [joint.low, joint.high], [low, high]
+    if not model.jnt_limited[j]:
+        return 0.0 if math.isinf(high) else math.inf
+    return _relative(model.jnt_range[j].tolist(), [low, high])
+
+
+def _drive_part(stage: Any, model: Any, joint: LinkJoint) -> float:
+    """Relative difference of a joint's drive from what the joint feels in the model, in SI units again."""
+    from pxr import UsdPhysics
+
+    prim, kind = stage.GetPrimAtPath(joint_path(joint.name)), "angular" if joint.kind == "hinge" else "linear"
+    felt, unit = felt_servo(model, joint.name), _unit(joint)
+    if not prim.HasAPI(UsdPhysics.DriveAPI, kind):
+        return 0.0 if felt.gain == felt.damping == 0.0 else math.inf
+    drive = UsdPhysics.DriveAPI.Get(prim, kind)
+    effort = float(drive.GetMaxForceAttr().Get())
+    if math.isinf(felt.effort) or math.isinf(effort):
+        ours, theirs = [0.0], [0.0 if felt.effort == effort else math.inf]
     else:
-        ours, theirs = [0.0], [0.0 if math.isinf(high) else math.inf]
-    drive = UsdPhysics.DriveAPI.Get(prim, "angular" if is_hinge else "linear")
-    if joint.servo is not None:
-        ours += [joint.servo.gain, joint.servo.damping]
-        theirs += [drive.GetStiffnessAttr().Get() / unit, drive.GetDampingAttr().Get() / unit]
-    return _relative(ours, theirs)
+        ours, theirs = [felt.effort], [effort]
+    theirs += [drive.GetStiffnessAttr().Get() / unit, drive.GetDampingAttr().Get() / unit]
+    return _relative([*ours, felt.gain, felt.damping], theirs)
+
+
+def _unit(joint: LinkJoint) -> float:
+    """UsdPhysics has angles in degrees."""
+    return math.pi / 180.0 if joint.kind == "hinge" else 1.0
 
 
 def _joint_gap(stage: Any, joint: LinkJoint) -> float:

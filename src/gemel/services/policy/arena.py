@@ -3,7 +3,7 @@
 The robot reports and is commanded by its own nominal kinematics, as a real one is; the scene has the calibrated one.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,12 +12,14 @@ from jaxtyping import Bool, Float, Int
 
 from gemel.artifacts.belief import Belief
 from gemel.artifacts.task import Criterion, Task
-from gemel.errors import ConfigError
+from gemel.errors import ConfigError, choices_text
 from gemel.geometry import SE3, SO3
 from gemel.services.policy.control import Arm, Control, JointControl, TipControl
-from gemel.services.policy.outcome import wrapped
+from gemel.services.policy.outcome import OF_EPISODES, wrapped
+from gemel.services.policy.site import Site
 
 Values = Float[np.ndarray, " n"]
+_PLACES = ("object/x", "object/y", "object/z", "object/yaw")
 _PLACING_STEPS = 30
 """Steps of inverse kinematics that bring an arm from home to its start."""
 
@@ -52,6 +54,14 @@ class Arena:
     """Parameters that are set in every simulation, such as feed-forward of servos."""
     delay_s: float = 0.0
     """How late commands arrive at servos whose delay is not in the belief [s]."""
+    site: Site = field(default_factory=Site)
+    """Where table and robot stand."""
+
+    def __post_init__(self) -> None:
+        elsewhere = (
+            "everything starts at rest here: what is thrown needs a stand-in world (`gemel world`) or a real arm"
+        )
+        self._check_names(self.task.initial_conditions, f"Task {self.task.name!r}", remedy=elsewhere)
 
     @property
     def every(self) -> int:
@@ -96,6 +106,7 @@ class Arena:
 
         `joint/NAME` are readings to start from; they win over a place of the tip.
         """
+        self._check_names(given, "An episode", remedy="use one of the choices")
         readings = np.repeat(self.home[None], count, axis=0)
         for column, name in enumerate(self.joint_names):
             readings[:, column] = given.get(f"joint/{name}", readings[:, column])
@@ -118,13 +129,8 @@ class Arena:
     def values(self, qpos: Float[np.ndarray, "n nq"]) -> dict[str, Values]:
         """Quantities that observations, rewards and criteria speak of, as far as the task defines them."""
         (x, y, z), axis = self._task_frame_in_world(qpos)
-        found = {
-            "object/x": x,
-            "object/y": y,
-            "object/yaw": np.arctan2(axis[1], axis[0]),
-            "object/distance_from_base": np.hypot(x, y),
-            "object/height_below_table": -z,
-        }
+        found = {"object/x": x, "object/y": y, "object/yaw": np.arctan2(axis[1], axis[0])}
+        found |= self.site.values(x, y, z)
         goal = self.task.goal
         if {"object/x", "object/y"} <= set(goal):
             found["object/position_error"] = np.hypot(x - goal["object/x"], y - goal["object/y"])
@@ -136,11 +142,34 @@ class Arena:
             found["tip/distance"] = np.hypot(tips[:, 0] - x, tips[:, 1] - y)
         return found
 
-    def holds(self, criterion: Criterion, values: Mapping[str, Values], count: int) -> Bool[np.ndarray, " n"]:
-        """Where a criterion holds; nowhere if nothing measures its quantity."""
+    def holds(self, criterion: Criterion, values: Mapping[str, Values]) -> Bool[np.ndarray, " n"]:
+        """Where a criterion holds."""
         if criterion.quantity not in values:
-            return np.zeros(count, dtype=bool)
+            whole = f"{criterion.quantity} is known of whole episodes alone: run the task with `run_episode`"
+            raise ConfigError(
+                f"Nothing in this scene measures what task {self.task.name!r} is judged by: "
+                f"{choices_text(criterion.quantity, tuple(values))}",
+                remedy=whole if criterion.quantity in OF_EPISODES else "use one of the choices in the task's criteria",
+            )
         return np.asarray(values[criterion.quantity] <= criterion.bound)
+
+    def check_criteria(self) -> None:
+        """Refuse a task that nobody could tell the outcome of while it runs."""
+        values = self.values(np.array(self.model.qpos0)[None])
+        for criterion in (*self.task.success, *self.task.failure):
+            self.holds(criterion, values)
+
+    def _check_names(self, names: Iterable[str], whose: str, *, remedy: str) -> None:
+        """Refuse values to start from that nothing here would be put to."""
+        known = (*_PLACES, *(f"joint/{name}" for name in self.joint_names))
+        known += ("tip/x", "tip/y") if self.arm is not None else ()
+        unknown = next((name for name in names if name not in known), None)
+        if unknown is not None:
+            raise ConfigError(
+                f"{whose} has an initial condition that nothing in this scene can be put to: "
+                f"{choices_text(unknown, known)}",
+                remedy=remedy,
+            )
 
     @property
     def _object_at(self) -> int:

@@ -8,32 +8,37 @@ from jaxtyping import Float
 
 from gemel.artifacts.task import Criterion, Task
 from gemel.geometry import SE3
+from gemel.services.policy.site import Site
 
 TOLERANCES = {"paper": (0.03, 20.0), "strict": (0.015, 5.0)}
 """Largest distance [m] and angle [deg] from the goal of a push: those of Phys2Real (arXiv 2510.11689), and ours."""
+OF_EPISODES = ("object/displacement", "object/speed")
+"""Quantities that one state does not tell."""
 Series = Float[np.ndarray, " t"]
 
 
-def judge(task: Task, times_s: Series, object_poses: Mapping[str, SE3]) -> bool | None:
-    """Whether every success criterion holds at the end; None where the poses of the objects are unknown."""
+def judge(task: Task, times_s: Series, object_poses: Mapping[str, SE3], site: Site | None = None) -> bool | None:
+    """Whether every success criterion holds at the end; None where the poses of the objects are unknown.
+
+    Table and robot stand at `site`, by default at the world's origin.
+    """
     Ts_world_object = object_poses.get(task.objects[0]) if task.objects else None
     if Ts_world_object is None or not task.success:
         return None
-    values = measured(task, times_s, Ts_world_object)
+    values = measured(task, times_s, Ts_world_object, site)
     known = [criterion for criterion in task.success if criterion.quantity in values]
     if len(known) < len(task.success):
         return None
     return all(_holds(criterion, times_s, values[criterion.quantity]) for criterion in known)
 
 
-def measured(task: Task, times_s: Series, Ts_world_object: SE3) -> dict[str, Series]:
+def measured(task: Task, times_s: Series, Ts_world_object: SE3, site: Site | None = None) -> dict[str, Series]:
     """The quantities that criteria speak of, over time, as far as this task defines them."""
     p, yaw = Ts_world_object.translation, yaw_of(Ts_world_object)
     values = {
-        "object/distance_from_base": np.linalg.norm(p[:, :2], axis=1),
+        **(site or Site()).values(*p.T),
         "object/displacement": np.linalg.norm(p - p[0], axis=1),
         "object/speed": np.linalg.norm(np.gradient(p, times_s, axis=0), axis=1),
-        "object/height_below_table": -p[:, 2],
     }
     if {"object/x", "object/y"} <= set(task.goal):
         goal = np.array([task.goal["object/x"], task.goal["object/y"]])

@@ -5,11 +5,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from gemel.artifacts.belief import Belief
 from gemel.services.policy.arena import Arena, Values
-from gemel.services.policy.randomisation import Randomisation, draw_physics
+from gemel.services.policy.randomisation import Randomisation, draw_physics, mean_physics
 from gemel.services.policy.twin_cameras import TwinCameras
+from gemel.services.sim.drives import is_drive_parameter
 from gemel.services.sim.flight_recorder import FlightRecorder
 from gemel.services.sim.simulations import Simulations
+from gemel.services.sim.slots import gears, resting_commands
 
 Rows = Int[np.ndarray, " row"]
 
@@ -37,7 +40,11 @@ class Playground:
         """Force of A on B by contact `A-B` [N], in scenes with force sensors."""
         self._recorder = recorder
         self._control = arena.control(simulator.count)
-        self._names = _parameter_names(arena, simulator, self.randomisation)
+        model = simulator.model
+        self._resting = resting_commands(model, np.array(model.qpos0)[None])
+        self._gears = gears(model)[arena.commands_at]
+        self._belief = _set_belief(arena, self.randomisation)
+        self._names = _parameter_names(arena, simulator, self.randomisation, self._belief)
         self._parameters = np.zeros((simulator.count, len(self._names)))
         self._held = {c: np.zeros(simulator.count, dtype=np.int64) for c in arena.task.success}
         self.qpos = simulator.qpos
@@ -69,8 +76,8 @@ class Playground:
 
     def step(self, actions: Float[np.ndarray, "sim action"]) -> None:
         """One control period of all simulations; those that break down are flagged and recorded."""
-        commands = np.zeros((self.count, self.simulator.model.nu))
-        commands[:, self.arena.commands_at] = self._control.targets(actions, self.readings())
+        commands = np.repeat(self._resting, self.count, axis=0)  # what no action moves stays where it is
+        commands[:, self.arena.commands_at] = self._gears * self._control.targets(actions, self.readings())
         if self._recorder is not None:
             self._recorder.note(self.qpos, self.qvel, commands)
         rollout = self.simulator.rollout(commands[:, None], every=self.arena.every, is_ramp=True)
@@ -81,9 +88,8 @@ class Playground:
         self.is_diverged = rollout.is_diverged
         if self.cameras is not None:
             self.cameras.note(self.qpos)
-        if self._recorder is not None:
-            for sim in broken:
-                self._dump(int(sim))
+        if self._recorder is not None and len(broken):
+            self._record(self._recorder, broken)
 
     def readings(self) -> Float[np.ndarray, "sim joint"]:
         """What the encoders say, noise included."""
@@ -108,7 +114,7 @@ class Playground:
         """Where all criteria of success hold and have held as long as they must; to be asked once a step."""
         done = np.full(self.count, bool(self._held))
         for criterion, held in self._held.items():
-            held[:] = np.where(self.arena.holds(criterion, values, self.count), held + 1, 0)
+            held[:] = np.where(self.arena.holds(criterion, values), held + 1, 0)
             done &= held > criterion.hold_s / self.arena.task.control_period_s
         return done
 
@@ -116,16 +122,16 @@ class Playground:
         """Where any criterion of failure is broken, or the simulation is."""
         failed = self.is_diverged.copy()
         for criterion in self.arena.task.failure:
-            if criterion.quantity in values:
-                failed |= ~self.arena.holds(criterion, values, self.count)
+            failed |= ~self.arena.holds(criterion, values)
         return failed
 
     def _draw_parameters(self, rows: Rows) -> None:
         if not self._names:
             return
-        belief, values = self.arena.belief, []
-        if self.randomisation.is_physics and belief is not None:
-            values.append(draw_physics(belief, len(rows), self.rng))
+        values = []
+        if self._belief is not None:
+            draw = draw_physics if self.randomisation.is_physics else mean_physics
+            values.append(draw(self._belief, len(rows), self.rng))
         values.append(np.tile([*self.arena.fixed.values()], (len(rows), 1)))
         late = len(self._names) - sum(part.shape[1] for part in values)
         delay_s = self.arena.delay_s + self.rng.uniform(0.0, self.randomisation.delay_s, (len(rows), 1))
@@ -133,16 +139,30 @@ class Playground:
         self._parameters[rows] = np.concatenate(values, axis=1)
         self.simulator.set_parameters(self._names, self._parameters[rows], rows=rows)
 
-    def _dump(self, sim: int) -> None:
-        assert self._recorder is not None
-        parameters = dict(zip(self._names, self._parameters[sim].tolist(), strict=True))
-        self._recorder.dump(sim, self.simulator.model_of(sim), every=self.arena.every, parameters=parameters)
+    def _record(self, recorder: FlightRecorder, broken: Rows) -> None:
+        """Dumps of as many broken simulations as the recorder takes, each since its own reset."""
+        written = broken[: recorder.room].tolist()
+        recorder.left_out += len(broken) - len(written)
+        for sim in written:
+            parameters = dict(zip(self._names, self._parameters[sim].tolist(), strict=True))
+            recorder.dump(
+                sim, self.simulator.model_of(sim), every=self.arena.every, parameters=parameters,
+                periods=int(self.steps[sim]),
+            )  # fmt: skip
 
 
-def _parameter_names(arena: Arena, simulator: Simulations, randomisation: Randomisation) -> Sequence[str]:
+def _set_belief(arena: Arena, randomisation: Randomisation) -> Belief | None:
+    """What of the belief is set in each simulation: all where it is drawn, else what no compiled model has."""
+    if arena.belief is None or randomisation.is_physics:
+        return arena.belief
+    return arena.belief.only([name for name in arena.belief.names if is_drive_parameter(name)])
+
+
+def _parameter_names(
+    arena: Arena, simulator: Simulations, randomisation: Randomisation, belief: Belief | None
+) -> Sequence[str]:
     """What is set in each simulation: the belief's parameters, fixed ones, then delays that nothing says."""
-    believed = list(arena.belief.names) if randomisation.is_physics and arena.belief is not None else []
-    named = [*believed, *arena.fixed]
+    named = [*(belief.names if belief is not None else ()), *arena.fixed]
     is_late = randomisation.delay_s > 0.0 or arena.delay_s > 0.0
     late = [f"robot/{name}/delay" for name in arena.joint_names] if is_late else []
     return [*named, *(name for name in late if name not in named and simulator.has_parameter(name))]

@@ -63,3 +63,9 @@ def draw_camera(camera: Camera, randomisation: Randomisation, rng: np.random.Gen
 def draw_physics(belief: Belief, count: int, rng: np.random.Generator) -> Float[np.ndarray, "n parameter"]:
     """Samples of a belief, by its weights."""
     return belief.samples[rng.choice(len(belief.samples), size=count, p=belief.weights)]
+
+
+def mean_physics(belief: Belief, count: int, rng: np.random.Generator) -> Float[np.ndarray, "n parameter"]:
+    """The belief's weighted mean instead of draws, so many times."""
+    del rng  # nothing is drawn
+    return np.repeat(belief.mean[None], count, axis=0)

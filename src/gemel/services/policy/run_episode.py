@@ -13,6 +13,7 @@ from gemel.geometry import SE3, stack
 from gemel.services.policy.outcome import judge
 from gemel.services.policy.policy import Policy
 from gemel.services.policy.robot import InitialCondition, Observation, Robot
+from gemel.services.policy.site import site_of
 
 
 @dataclass
@@ -63,7 +64,7 @@ def _episode(log: _Log, robot: Robot, task: Task, episode_id: str, kind: Episode
         times_s=times_s,
         joint_positions=np.stack([observation.joint_positions for observation in log.observations]),
         actions=np.stack(log.actions),
-        is_success=judge(task, times_s, poses),
+        is_success=judge(task, times_s, poses, site_of(robot)),
         object_poses=poses,
     )
 

@@ -18,6 +18,7 @@ from gemel.services.kinematics.chain import Chain
 from gemel.services.policy.arena import Arena
 from gemel.services.policy.command_delay import command_delay_s
 from gemel.services.policy.control import ChainArm
+from gemel.services.policy.site import Site
 from gemel.services.policy.task_frame import task_frame
 from gemel.services.sim.compile import CompileConfig, compile_twin
 from gemel.services.sim.led_servos import feed_forward
@@ -68,6 +69,7 @@ def twin_arena(
         T_object_task=task_frame(mesh, get_object(name)) if known and mesh is not None else SE3.identity(),
         belief=twin.belief,
         fixed=feed_forward(scene.model, frozenset(twin.belief.names)),  # as the servos of real arms have
+        site=Site(twin.table_height_m, _bases_xy(scene.model, joints)),
     )
     if arm is None or not arena.is_tip_controlled:
         return arena
@@ -80,13 +82,21 @@ def _object(twin: Twin, task: Task) -> str:
     """What the task handles, as far as the twin has it."""
     name = next((name for name in task.objects if name in twin.colliders), "")
     if not name and len(twin.colliders) == 1:
-        return next(iter(twin.colliders))
+        (only,) = twin.colliders
+        if not task.objects or only not in object_names():  # what nobody has named may be what the task handles
+            return only
     if not name:
         raise ConfigError(
             f"Task {task.name!r} handles {list(task.objects)}; the twin's objects are {sorted(twin.colliders)}.",
             remedy="give a task that handles one of them",
         )
     return name
+
+
+def _bases_xy(model: Any, joints: Sequence[str]) -> Float[np.ndarray, "base 2"]:
+    """Where the root links that carry the joints stand in the scene [m]."""
+    roots = {int(model.body_rootid[model.jnt_bodyid[model.joint(joint).id]]) for joint in joints}
+    return np.array([model.body_pos[root, :2] for root in sorted(roots)])
 
 
 def _has_tip(task: Task) -> bool:

@@ -64,7 +64,14 @@ class _Trial:
 
     def __init__(self, ground: Playground, actions: np.ndarray) -> None:
         task = ground.arena.task
-        actions = np.asarray(actions, dtype=np.float64).reshape(ground.count, -1)
+        actions = np.asarray(actions, dtype=np.float64)
+        wanted = (ground.count, len(ground.arena.action_names))
+        if actions.shape != wanted or not np.isfinite(actions).all():
+            raise ConfigError(
+                f"Actions of shape {actions.shape} with {np.count_nonzero(~np.isfinite(actions))} values that are not "
+                f"finite were given; {wanted} finite ones were expected.",
+                remedy=f"give {', '.join(ground.arena.action_names)} for each simulation",
+            )
         ground.step(actions)
         self.values = ground.values()
         self.is_success = ground.is_success(self.values)
@@ -83,6 +90,7 @@ class TwinEnv(gym.Env[Any, np.ndarray]):
     """One simulation."""
 
     def __init__(self, ground: Playground, *, render_mode: str | None = None) -> None:
+        ground.arena.check_criteria()
         self.ground, self.render_mode = ground, render_mode
         self.action_space = action_space(ground.arena)
         self.observation_space = observation_space(ground.arena, ground.cameras)
@@ -122,6 +130,7 @@ class TwinVectorEnv(gym.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
     """Many simulations, stepped together."""
 
     def __init__(self, ground: Playground) -> None:
+        ground.arena.check_criteria()
         self.ground = ground
         self.num_envs = ground.count
         self.single_action_space = action_space(ground.arena)

@@ -16,6 +16,7 @@ from gemel.services.policy.arena import Arena
 from gemel.services.policy.playground import Playground
 from gemel.services.policy.randomisation import Randomisation
 from gemel.services.policy.robot import InitialCondition, Observation
+from gemel.services.policy.site import Site
 from gemel.services.policy.twin_arena import twin_arena
 from gemel.services.policy.twin_cameras import TwinCameras
 from gemel.services.render.renderer import Renderer, make_renderer
@@ -39,6 +40,11 @@ class TwinRobot:
     def arena(self) -> Arena:
         """The task in the twin's scene."""
         return self.playground.arena
+
+    @property
+    def site(self) -> Site:
+        """Where the twin has table and robot."""
+        return self.arena.site
 
     @property
     def joint_names(self) -> tuple[str, ...]:

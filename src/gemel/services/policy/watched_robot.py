@@ -7,6 +7,7 @@ from jaxtyping import Float, UInt8
 
 from gemel.artifacts.capture import Domain
 from gemel.services.policy.robot import InitialCondition, Observation, Robot
+from gemel.services.policy.site import Site, site_of
 
 
 @dataclass
@@ -30,6 +31,11 @@ class WatchedRobot:
     def action_names(self) -> tuple[str, ...]:
         """Names of the action's elements."""
         return self.robot.action_names
+
+    @property
+    def site(self) -> Site:
+        """Where it stands."""
+        return site_of(self.robot)
 
     def reset(self, initial_condition: InitialCondition) -> None:
         """Bring arm and scene to the initial condition, and forget the frames of the episode before."""

@@ -11,8 +11,16 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
+DRIVE_KINDS = ("delay", "backlash", "lead")
+"""What `robot/JOINT/KIND` may be of a drive; none of it is part of a compiled model."""
 Commands = Float[np.ndarray, "_ _ control"]
 PerControl = Float[np.ndarray, "sim control"]
+
+
+def is_drive_parameter(name: str) -> bool:
+    """Whether a parameter is one of a drive, which only a simulator applies."""
+    group, _, rest = name.partition("/")
+    return group == "robot" and rest.rpartition("/")[2] in DRIVE_KINDS
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,10 +1,15 @@
 """The last states of simulations, written to a folder when one of them breaks down, so that it can be looked at again.
 
 A dump is three files: `model.mjb`, MuJoCo's own format, with the values of that simulation; `states.npz`, positions,
-velocities and commands of the last control periods, oldest first; and `parameters.json`.
+velocities and commands of the last control periods, oldest first; and `parameters.json`. Nothing here stops the
+simulations: a recorder that cannot write says so once, and one that has written enough only counts.
 """
 
+import itertools
 import json
+import re
+import shutil
+import warnings
 from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,15 +18,22 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from gemel.errors import StoreError
+MOST_DUMPS = 20
+"""What one recorder writes: a scene that breaks down often does so for one reason."""
+_NUMBERED = re.compile(r"diverged-(\d+)")
 
 
 class FlightRecorder:
     """Remembers the last `keep` periods of all simulations."""
 
-    def __init__(self, folder: Path, *, keep: int = 50) -> None:
+    def __init__(self, folder: Path, *, keep: int = 50, most: int = MOST_DUMPS) -> None:
         self.folder = folder
+        self.left_out = 0
+        """Break-downs that were not written: too many of them, or a disk that does not take them."""
         self._periods: deque[tuple[np.ndarray, np.ndarray, np.ndarray]] = deque(maxlen=keep)
+        self.room = most
+        """How many more dumps this recorder writes."""
+        self._is_warned = False
 
     def clear(self) -> None:
         """Forget everything: the simulations start again."""
@@ -36,24 +48,65 @@ class FlightRecorder:
         """States at the start of a period and the commands that were given for it; kept, so do not write to them."""
         self._periods.append((qpos, qvel, commands))
 
-    def dump(self, sim: int, model: Any, *, every: int, parameters: Mapping[str, float]) -> Path:
-        """Write what led to the break-down of one simulation; `model` is its own `mujoco.MjModel`."""
+    def dump(
+        self, sim: int, model: Any, *, every: int, parameters: Mapping[str, float], periods: int | None = None
+    ) -> Path | None:
+        """Write what led to the break-down of one simulation; `model` is its own `mujoco.MjModel`.
+
+        `periods` are those since its reset: older ones belong to another episode. None where nothing was written.
+        """
+        if self.room < 1:
+            self.left_out += 1
+            return None
+        self.room -= 1
+        try:
+            target = self._new_folder()
+            try:
+                self._write(target, sim, model, every, parameters, periods)
+            except OSError:
+                shutil.rmtree(target, ignore_errors=True)
+                raise
+        except OSError as error:
+            self.left_out += 1
+            self._warn(error)
+            return None
+        return target
+
+    def _new_folder(self) -> Path:
+        """A folder of the next number; another process may take that one meanwhile, then it is the one after."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        taken = [int(found[1]) for path in self.folder.iterdir() if (found := _NUMBERED.fullmatch(path.name))]
+        for number in itertools.count(max(taken, default=-1) + 1):
+            target = self.folder / f"diverged-{number:04d}"
+            try:
+                target.mkdir()
+            except FileExistsError:
+                continue
+            return target
+        raise AssertionError("numbers do not end")
+
+    def _write(
+        self, target: Path, sim: int, model: Any, every: int, parameters: Mapping[str, float], periods: int | None
+    ) -> None:
         import mujoco
 
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            number = len([path for path in self.folder.iterdir() if path.name.startswith("diverged-")])
-            target = self.folder / f"diverged-{number:04d}"
-            target.mkdir()
-            mujoco.mj_saveModel(model, str(target / "model.mjb"), None)
-            names = ("qpos", "qvel", "commands")
-            rows = {name: np.array([period[i][sim] for period in self._periods]) for i, name in enumerate(names)}
-            np.savez(target / "states.npz", allow_pickle=False, every=np.array(every), **rows)
-            facts = {"simulation": sim, "parameters": {name: float(value) for name, value in parameters.items()}}
-            (target / "parameters.json").write_text(json.dumps(facts, indent=1))
-        except OSError as error:
-            raise StoreError(
-                f"The record of a simulation that broke down cannot be written to {self.folder}: {error.strerror}.",
-                remedy="check permissions and free space, or give another folder",
-            ) from error
-        return target
+        oldest = 0 if periods is None else max(0, len(self._periods) - periods)
+        kept = list(self._periods)[oldest:]
+        rows = {
+            name: np.array([period[i][sim] for period in kept]) for i, name in enumerate(("qpos", "qvel", "commands"))
+        }
+        np.savez(target / "states.npz", allow_pickle=False, every=np.array(every), **rows)
+        facts = {"simulation": sim, "parameters": {name: float(value) for name, value in parameters.items()}}
+        (target / "parameters.json").write_text(json.dumps(facts, indent=1))
+        whole = np.empty(mujoco.mj_sizeModel(model), dtype=np.uint8)
+        mujoco.mj_saveModel(model, None, whole)  # a file that MuJoCo writes itself may end early without a word
+        (target / "model.mjb").write_bytes(whole.tobytes())
+
+    def _warn(self, error: OSError) -> None:
+        if not self._is_warned:
+            self._is_warned = True
+            warnings.warn(
+                f"The record of a simulation that broke down cannot be written to {self.folder}: {error.strerror}. "
+                "Simulations go on without. Check permissions and free space, or give another folder.",
+                stacklevel=2,
+            )

@@ -12,6 +12,8 @@ def make_simulator(model: Any, count: int, backend: str = "native") -> Simulatio
     """Simulations of a `mujoco.MjModel` on the processor (`native`) or on an NVIDIA GPU (`warp`)."""
     if backend not in BACKENDS:
         raise ConfigError(f"Simulator {choices_text(backend, BACKENDS)}", remedy="use one of the choices")
+    if count < 1:
+        raise ConfigError(f"{count} simulations were asked for.", remedy="ask for at least one")
     if backend == "native":
         from gemel.services.sim.native import SimulatorNative
 

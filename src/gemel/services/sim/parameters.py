@@ -24,11 +24,10 @@ import numpy as np
 from jaxtyping import Float
 
 from gemel.errors import ConfigError
-from gemel.services.sim.drives import DriveSettings
+from gemel.services.sim.drives import DRIVE_KINDS, DriveSettings
 from gemel.services.sim.mass_properties import KINDS, mass_properties, nominal_value
 from gemel.services.sim.slots import Bounds, Control, PlainParameter, controls, plain_parameters
 
-_DRIVE_KINDS = ("delay", "backlash", "lead")
 Values = Float[np.ndarray, "sim parameter"]
 
 
@@ -56,7 +55,7 @@ class ParameterMap:
     def names(self) -> tuple[str, ...]:
         """All names, sorted; without restitutions, which say the same as damping ratios."""
         bodies = [f"object/{body}/{kind}" for body in self._bodies for kind in KINDS]
-        drives = [f"robot/{label}/{kind}" for label in self._controls for kind in _DRIVE_KINDS]
+        drives = [f"robot/{label}/{kind}" for label in self._controls for kind in DRIVE_KINDS]
         plain = [name for name in self._plain if not name.endswith("/restitution")]
         return tuple(sorted([*plain, *bodies, *drives]))
 
@@ -105,7 +104,7 @@ class ParameterMap:
 
     def _drives(self, columns: dict[str, np.ndarray], count: int) -> DriveSettings:
         drives = DriveSettings.ideal(count, self._model.nu)
-        by_kind = dict(zip(_DRIVE_KINDS, (drives.delay_s, drives.backlash, drives.lead_s), strict=True))
+        by_kind = dict(zip(DRIVE_KINDS, (drives.delay_s, drives.backlash, drives.lead_s), strict=True))
         for name, column in columns.items():
             group, label, kind = _parts(name)
             if group == "robot" and kind in by_kind:

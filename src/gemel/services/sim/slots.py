@@ -126,13 +126,20 @@ def joint_unit(model: Any, name: str) -> str:
     return "m" if model.jnt_type[model.joint(name).id] == 2 else "rad"
 
 
+def gears(model: Any) -> Float[np.ndarray, " nu"]:
+    """What a joint's position is multiplied by in the command of each control: a servo compares lengths, not angles."""
+    found = np.ones(model.nu)
+    for control in controls(model):
+        found[control.index] = float(model.actuator_gear[control.actuator, 0])
+    return found
+
+
 def resting_commands(model: Any, qpos: Float[np.ndarray, "n nq"]) -> Float[np.ndarray, "n nu"]:
     """Commands under which position servos rest at these states; other controls are zero."""
-    commands = np.zeros((len(qpos), model.nu))
+    commands, gear = np.zeros((len(qpos), model.nu)), gears(model)
     for control in controls(model):
         if control.joint is not None:
-            gear = float(model.actuator_gear[control.actuator, 0])
-            commands[:, control.index] = gear * qpos[:, model.jnt_qposadr[control.joint]]
+            commands[:, control.index] = gear[control.index] * qpos[:, model.jnt_qposadr[control.joint]]
     return commands
 
 

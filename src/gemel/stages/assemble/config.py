@@ -23,6 +23,8 @@ class AssembleConfig:
     """Of objects whose mass the belief does not say [kg/m³]."""
     settle_s: float = 5.0
     """How long objects are watched lying on the table before the twin is accepted [s]."""
+    drift_m: float = 0.001
+    """An object that moves farther in that time does not rest, which is an error [m]."""
     has_bounce: bool = False
     """Whether contacts spring back with the believed restitution. For what is tossed; what is pushed would tremble."""
     is_gate_strict: bool = True
@@ -33,9 +35,9 @@ class AssembleConfig:
             raise ConfigError(
                 f"concavity is {self.concavity}; CoACD takes 0.01 to 1.", remedy="correct it under [assemble]"
             )
-        if self.density_kg_m3 <= 0.0 or self.settle_s <= 0.0 or self.faces < 100:
+        if min(self.density_kg_m3, self.settle_s, self.drift_m) <= 0.0 or self.faces < 100:
             raise ConfigError(
-                f"density_kg_m3 is {self.density_kg_m3}, settle_s {self.settle_s} and faces {self.faces}; the "
-                "first two have to be positive and faces at least 100.",
+                f"density_kg_m3 is {self.density_kg_m3}, settle_s {self.settle_s}, drift_m {self.drift_m} and faces "
+                f"{self.faces}; the first three have to be positive and faces at least 100.",
                 remedy="correct them under [assemble]",
             )

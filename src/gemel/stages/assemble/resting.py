@@ -14,6 +14,8 @@ from gemel.geometry import SE3
 _FOOTPRINT_PART = 0.4
 """A bottom is flat when the part of it near the table spans so much of the object's shadow: a ball's or a lying
 cylinder's does not."""
+_BOTTOM_PART = 1.0 / 3.0
+"""How much of a piece's own height may be noise of its bottom: above that its top begins."""
 
 Points = Float[np.ndarray, "_ 3"]
 
@@ -26,20 +28,31 @@ def lowest(pieces: Sequence[Points], T_world_object: SE3) -> float:
 def with_flat_bottom(pieces: Sequence[Points], T_world_object: SE3, flat_m: float) -> tuple[Points, ...]:
     """The pieces with all corners that are within `flat_m` of the lowest put into its horizontal plane.
 
-    Unchanged where the object has no flat bottom.
+    Unchanged where the object has no flat bottom. Of a thin piece only the lower third can be its bottom.
     """
-    from gemel.stages.assemble.hull import hull_corners
-
     in_world = [np.asarray(T_world_object @ piece) for piece in pieces]
     floor = min(float(points[:, 2].min()) for points in in_world)
     if not _is_flat(np.concatenate(in_world), floor + flat_m):
         return tuple(pieces)
     T_object_world = T_world_object.inverse()
     flat = []
-    for points in in_world:
-        points[points[:, 2] < floor + flat_m, 2] = floor
-        flat.append(hull_corners(np.asarray(T_object_world @ points)))
+    for piece, points in zip(pieces, in_world, strict=True):
+        height_m = float(np.ptp(points[:, 2]))
+        points[points[:, 2] < floor + min(flat_m, _BOTTOM_PART * height_m), 2] = floor
+        flat.append(_corners_or(piece, np.asarray(T_object_world @ points)))
     return tuple(flat)
+
+
+def _corners_or(piece: Points, changed: Points) -> Points:
+    """The corners of a changed piece; the piece itself where the change has left it no volume."""
+    from scipy.spatial import QhullError
+
+    from gemel.stages.assemble.hull import hull_corners
+
+    try:
+        return hull_corners(changed)
+    except QhullError:
+        return piece
 
 
 def _is_flat(points: Points, ceiling: float) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from jaxtyping import Float
 
 from gemel.artifacts.belief import Belief
 from gemel.artifacts.blob import BlobRef, Blobs
@@ -62,9 +63,13 @@ def assemble(
     task: Task | None,
     blobs: Blobs,
     rng: np.random.Generator,
+    home: Float[np.ndarray, " joint"] | None = None,
     on_progress: OnProgress = lambda fraction: None,
 ) -> tuple[Twin, AssembleInfo]:
-    """The twin, with what the belief says of things that its scene has."""
+    """The twin, with what the belief says of things that its scene has.
+
+    `home` are logged joint positions at which the robot waits for a trial; None where nobody knows them.
+    """
     findings = list(_scene_findings(reconstruction))
     table_height_m = table_height(reconstruction)
     solids: dict[str, _Solid] = {}
@@ -86,7 +91,7 @@ def assemble(
     )
     twin, left_out = _with_known(twin, blobs, has_bounce=config.has_bounce)
     findings += left_out
-    findings += judge(twin, blobs, settle_s=config.settle_s, density_kg_m3=config.density_kg_m3)
+    findings += judge(twin, blobs, config, home=home)
     if config.is_gate_strict:
         insist(findings)
     return twin, AssembleInfo(tuple(findings))

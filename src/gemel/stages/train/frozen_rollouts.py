@@ -62,7 +62,7 @@ def frozen_rollouts(
         values = ground.values()
     fine = ~ground.is_diverged
     targets = (truth - 0.5 * (low + high)) / (0.5 * (high - low))
-    done = np.all([ground.arena.holds(c, values, count) for c in task.success], axis=0)
+    done = np.all([ground.arena.holds(c, values) for c in task.success], axis=0)
     return Windows(
         np.concatenate([rows[fine] for rows in inputs]),
         np.tile(targets[fine], (len(inputs), 1)),

@@ -14,6 +14,7 @@ def training_ground(
     arena: Arena, simulator: Simulations, config: TrainConfig, *, recorder: FlightRecorder | None = None, seed: int = 0
 ) -> Playground:
     """Simulations of an arena whose delay is spread evenly about its own."""
+    arena.check_criteria()
     early_s = max(0.0, arena.delay_s - config.delay_spread_s)
     late = Randomisation(delay_s=arena.delay_s + config.delay_spread_s - early_s)
     return Playground(replace(arena, delay_s=early_s), simulator, randomisation=late, recorder=recorder, seed=seed)
