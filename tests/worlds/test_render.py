@@ -116,3 +116,25 @@ def test_splitting_creases_keeps_the_surface() -> None:
         vertices, faces = split_creases(*mesh)
         assert len(vertices) == count
         np.testing.assert_allclose(vertices[faces], mesh[0][mesh[1]])
+
+
+@pytest.mark.parametrize("task", ["push-t", "push-hammer"])
+def test_the_outline_on_the_table_is_where_the_goal_is(task: str) -> None:
+    """The middle of the blue pixels is that of the object's outline at the goal, not its mirror image's."""
+    config = WorldConfig(task, seed=4, size=(160, 120), imperfections=Imperfections.none())
+    world = World(config)
+    robot = WorldRobot(world, is_rendering=False)
+    robot.reset({**world.initial_condition(1), "object/x": 0.35, "object/y": 0.3, "tip/x": 0.25, "tip/y": -0.3})
+    robot.physics.advance()
+    renderer, history = world_renderer(config), robot.history()
+    camera = renderer.cameras[0]
+    light = renderer.radiance(history, camera, 0.0, sample_count=16, seed=1)
+    rows, columns = np.nonzero(light[..., 2] > 1.3 * light[..., 0])
+    goal, (c, s) = world.task.goal, (np.cos(world.task.goal["object/yaw"]), np.sin(world.task.goal["object/yaw"]))
+    p = world.scenario.model.vertices[:, :2] @ np.array([[c, s], [-s, c]]) + [goal["object/x"], goal["object/y"]]
+    assert isinstance(camera.model, Pinhole)
+    assert camera.T_parent_camera is not None
+    wanted = camera.model.project(camera.T_parent_camera.inverse() @ np.column_stack([p, np.zeros(len(p))]))
+    found = np.column_stack([columns + 0.5, rows + 0.5])
+    np.testing.assert_allclose(0.5 * (found.min(axis=0) + found.max(axis=0)),
+                               0.5 * (wanted.min(axis=0) + wanted.max(axis=0)), atol=4.0)  # fmt: skip
