@@ -73,11 +73,17 @@ class Demo:
         code = Evaluate(project, out=folder, again=True).run()
         _heading(f"7. Proof that nothing of the holdout is in the twin: gemel audit {project}")
         code = max(code, Audit(project).run())
-        run = f"gemel evaluate {project} --policy {_POLICY.name} --robot {_ROBOT} --episodes {_EPISODES}"
-        _heading(f"8. A bundled policy pushes on that robot, and a filter learns what it pushes: {run}")
+        _heading(
+            f"8. A bundled policy pushes on that robot, and a filter learns what it pushes: {_policy_command(project)}"
+        )
         code = max(code, Evaluate(project, policy=_POLICY, robot=_ROBOT, episodes=_EPISODES).run())
         _heading(f"Done. The project is {project}, the report {folder / 'report.html'}")
         return code
+
+
+def _policy_command(project: Path) -> str:
+    """What one would type for the last step."""
+    return f"gemel evaluate {project} --policy {_POLICY} --robot {_ROBOT} --episodes {_EPISODES}"
 
 
 def _copy_log(folder: Path, log: Path) -> None:

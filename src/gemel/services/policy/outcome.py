@@ -14,6 +14,12 @@ TOLERANCES = {"paper": (0.03, 20.0), "strict": (0.015, 5.0)}
 Series = Float[np.ndarray, " t"]
 
 
+def tolerance_words(name: str) -> str:
+    """A tolerance for people: `within 3 cm and 20 degrees (paper)`."""
+    metres, degrees = TOLERANCES[name]
+    return f"within {100.0 * metres:g} cm and {degrees:g} degrees ({name})"
+
+
 def judge(task: Task, times_s: Series, object_poses: Mapping[str, SE3]) -> bool | None:
     """Whether every success criterion holds at the end; None where the poses of the objects are unknown."""
     Ts_world_object = object_poses.get(task.objects[0]) if task.objects else None
