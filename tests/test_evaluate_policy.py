@@ -106,5 +106,5 @@ def test_the_table_says_what_its_tolerances_are() -> None:
     assert [label for label, _ in rows] == [
         "within 3 cm and 20 degrees (paper)",
         "within 1.5 cm and 5 degrees (strict)",
-        "seconds to within 3 cm and 20 degrees (paper)",
+        "seconds until within 3 cm and 20 degrees (paper)",
     ]

@@ -33,14 +33,14 @@ class Evaluate:
     policy: Path | None = None
     """A policy that `gemel train` wrote, or `mpc`: strokes that are planned in simulation, without training."""
     robot: str | None = None
-    """Where the policy runs: world:push-t (a stand-in arm; world:push-t:3 for another one), or twin (the project's).
-    [default: twin]"""
+    """Where the policy runs: world:push-t (a stand-in arm; world:push-t:3 for another one), or twin (the project's);
+    twin unless given."""
     episodes: int | None = None
-    """Episodes of the policy. [default: 10]"""
+    """Episodes of the policy; 10 unless given."""
     variant: str | None = None
-    """Who tells a conditioned policy about physics: fused (a filter with memory), fused_memoryless, history_only (both
-    need encoders beside the policy), prior_only, or known (the truth, where a stand-in has it). mpc: fused, prior_only
-    or known. [default: fused]"""
+    """Who tells a conditioned policy about physics: fused (a filter with memory; the default), fused_memoryless,
+    history_only (both need encoders beside the policy, and mpc has none), prior_only, or known (the truth, where a
+    stand-in has it)."""
     record: Path | None = None
     """Also save the policy's episodes as a LeRobot v3.0 dataset in this new folder; a twin's with all its cameras."""
     prior: tuple[float, float] | None = None

@@ -79,7 +79,7 @@ def table_rows(result: dict[str, Any]) -> list[tuple[str, str]]:
         )
         for name, f in result["success"].items()
     ]
-    words = {_SECONDS + name: _SECONDS + tolerance_words(name) for name in TOLERANCES}
+    words = {_SECONDS + name: f"seconds until {tolerance_words(name)}" for name in TOLERANCES}
     return [*rows, *((words.get(name, name), f"{value:.3g}") for name, value in result["means"].items())]
 
 
