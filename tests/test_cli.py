@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gemel.cli import _commands, main
+from gemel.commands.demo import _policy_command
 from gemel.worlds.waving_arm import WavingArm, write_log
 
 COMMANDS = tuple(_commands())
@@ -72,14 +73,20 @@ def test_the_whole_walk_from_log_to_audit(waving_log: Path, tmp_path: Path, caps
     text = capsys.readouterr().out
     assert str(folder / "twin.toml") in "".join(text.split("\n"))
     assert "proved: no fitting stage behind it has read any of the 1 holdout episodes" in " ".join(text.split())
+    assert f"Next:gemeltrain{folder}orgemelevaluate{folder}" in "".join(text.split())
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
         (["inspect", "no/such/log"], "There is nothing at no/such/log"),
-        (["run", "no/such/project"], "is not a Gemel project"),
-        (["audit", "no/such/project"], "is not a Gemel project"),
+        (["run", "no/such/project"], "There is nothing at no/such/project"),
+        (["live", "no/such/project"], "There is nothing at no/such/project"),
+        (["run", "log.txt"], "log.txt is a file; a project folder was expected"),
+        (["audit", "."], ". is not a Gemel project: it has no twin.toml"),
+        (["suggest", ".", "--count", "0"], "--count is 0; at least one"),
+        (["suggest", ".", "--count", "-2"], "--count is -2; at least one"),
+        (["doctor", "--json", "log.txt/result.json"], "cannot be written to log.txt/result.json: Not a directory"),
         (["bench", "injest"], "Closest: 'ingest'"),
         (["inspect", "."], "is not a log that Gemel can read"),
     ],
@@ -93,6 +100,7 @@ def test_mistakes_get_an_error_that_says_what_to_do(
 ) -> None:
     """One message, exit code 2, no traceback."""
     monkeypatch.chdir(tmp_path)
+    Path("log.txt").touch()
     assert main(arguments) == 2
     message = capsys.readouterr().err
     assert message.startswith("error: ")
@@ -161,6 +169,13 @@ def test_doctor_reports_this_machine(capsys: pytest.CaptureFixture[str]) -> None
     assert checks["core numpy"] == "ok"
     assert checks["video h264"] == "ok"
     assert checks["video av1"] == "ok"
+
+
+def test_the_demo_names_its_policy_by_a_path_that_exists() -> None:
+    """What it prints can be typed."""
+    words = _policy_command(Path("p")).split()
+    assert words[:3] == ["gemel", "evaluate", "p"]
+    assert Path(words[words.index("--policy") + 1]).is_file()
 
 
 @pytest.mark.slow

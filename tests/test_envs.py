@@ -8,6 +8,7 @@ import pytest
 from gemel.artifacts.provenance import Provenance
 from gemel.artifacts.twin import Twin
 from gemel.commands.screen import ScreenReporter
+from gemel.errors import ConfigError
 from gemel.pipeline import run_project
 from gemel.project import open_project
 from gemel.store.store import Store
@@ -95,3 +96,23 @@ def test_the_gate_looks_at_the_robot_where_trials_start(twin_folder: Path, monke
     physics_wiring.make_draft(Run(project, store, made), "draft", lambda part: None)
     store.close()
     np.testing.assert_array_equal(homes[0], opened.home)
+
+
+def test_a_seed_below_zero_is_refused_in_words(twin_folder: Path) -> None:
+    """By robots and by environments, before numpy sees it."""
+    import gemel.envs
+
+    with pytest.raises(ConfigError, match="The seed is -1"):
+        gym.make(gemel.envs.ID, twin=str(twin_folder), task="push-t", seed=-1)
+    with pytest.raises(ConfigError, match="The seed is -1"):
+        gemel.envs.make_robot(twin_folder, task="push-t", seed=-1)
+
+
+def test_a_plain_string_means_one_camera(twin_folder: Path) -> None:
+    """This twin has no cameras; the one that is missed is `front`, not `f`."""
+    import gemel.envs
+
+    with pytest.raises(ConfigError, match="'front'"):
+        gemel.envs.make_robot(twin_folder, task="push-t", cameras="front")
+    with pytest.raises(ConfigError, match="'front'"):
+        gym.make(gemel.envs.ID, twin=str(twin_folder), task="push-t", cameras="front")

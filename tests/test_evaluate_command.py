@@ -30,6 +30,7 @@ def arm_project(project: Path) -> Path:
 def test_the_holdout_is_opened_once_counted_and_audited(arm_project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Again without change: nothing is opened. With other settings: refused, unless asked for, and then counted."""
     folder = str(arm_project)
+    assert main(["run", folder]) == 0
     assert main(["evaluate", folder]) == 0
     tree = json.loads((arm_project / "evidence.json").read_text())
     assert problems(tree, json.loads(SCHEMA_FILE.read_text())) == []
@@ -56,8 +57,66 @@ def test_the_holdout_is_opened_once_counted_and_audited(arm_project: Path, capsy
 
 def test_a_twin_of_nothing_opens_nothing(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without objects and without a robot model the holdout stays closed."""
+    assert main(["run", str(project)]) == 0
     assert main(["evaluate", str(project)]) == 2
     assert "nothing can be held against the holdout" in capsys.readouterr().err
     assert main(["report", str(project)]) == 2
     assert main(["audit", str(project)]) == 0
     assert "holdout opened" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--robot", "twin", "--episodes", "2", "--record", "x"], "--robot, --episodes, --record"),
+        (["--robot", "twin"], "--robot"),
+        (["--episodes", "10"], "--episodes"),
+        (["--variant", "fused"], "--variant"),
+        (["--prior", "0.04", "0.01"], "--prior"),
+    ],
+)
+def test_flags_of_a_policy_without_one_open_nothing(
+    options: list[str], named: str, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A forgotten --policy is no reason to open the holdout, even with flags that say what is usual."""
+    assert main(["evaluate", str(project), *options]) == 2
+    message = capsys.readouterr().err
+    assert f"no use for {named}." in message
+    assert "--policy FILE" in message
+    assert not (project / ".gemel").exists()
+
+
+def test_again_is_not_for_policies(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two flags that contradict each other are refused before anything moves."""
+    assert main(["evaluate", str(project), "--policy", "mpc", "--again"]) == 2
+    assert "leave one of the two out" in capsys.readouterr().err
+
+
+def test_a_twin_that_nobody_has_seen_is_not_evaluated(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Missing and stale stages are named, and nothing runs: the user is told to run first and to look."""
+    folder = str(project)
+    assert main(["evaluate", folder]) == 2
+    assert f"Stage 'ingest' of {folder} is missing" in capsys.readouterr().err
+    assert not (project / ".gemel").exists()
+    assert main(["run", folder, "--until", "split"]) == 0
+    settings = project / "twin.toml"
+    settings.write_text(settings.read_text() + "[split]\nholdout = 0.4\n")
+    capsys.readouterr()
+    assert main(["evaluate", folder, "--again"]) == 2
+    captured = capsys.readouterr()
+    assert "Stage 'split' of" in captured.err
+    assert "is stale" in captured.err
+    assert f"run `gemel run {folder}` first, look at the twin" in captured.err
+    assert captured.out == ""
+
+
+@pytest.mark.parametrize("command", ["evaluate", "report"])
+def test_a_folder_that_cannot_be_made_is_refused_first(
+    command: str, project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before anything else is asked of the project: after an opening it would be too late."""
+    file = tmp_path / "file"
+    file.touch()
+    for out in (file, file / "sub"):
+        assert main([command, str(project), "--out", str(out)]) == 2
+        assert f"Nothing can be written to {out}: {file} is no folder." in capsys.readouterr().err

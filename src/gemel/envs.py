@@ -19,7 +19,7 @@ from gemel.artifacts.capture import Capture, JointSignal
 from gemel.artifacts.episode import Episode
 from gemel.artifacts.task import Task
 from gemel.artifacts.twin import Twin
-from gemel.errors import MissingExtraError, StoreError
+from gemel.errors import ConfigError, MissingExtraError, StoreError
 from gemel.project import open_project
 from gemel.running import Run
 from gemel.services.policy.playground import Playground
@@ -77,13 +77,15 @@ def open_twin(folder: str | Path, *, task: str | None = None) -> OpenedTwin:
 
 
 def make_robot(
-    project: str | Path | OpenedTwin, *, task: str | None = None, cameras: Sequence[str] = (), **options: Any
-) -> TwinRobot:
+    project: str | Path | OpenedTwin, *, task: str | None = None, cameras: str | Sequence[str] = (), seed: int = 0,
+    **options: Any,
+) -> TwinRobot:  # fmt: skip
     """A project's twin behind the `Robot` protocol; options are those of `make_twin_robot`."""
+    _check_seed(seed)
     opened = project if isinstance(project, OpenedTwin) else open_twin(project, task=task)
     return make_twin_robot(
-        opened.twin, opened.blobs, task=opened.task, home=opened.home, trials=opened.trials, cameras=cameras,
-        flight_folder=opened.folder / "flight", **options,
+        opened.twin, opened.blobs, task=opened.task, home=opened.home, trials=opened.trials,
+        cameras=_names(cameras), seed=seed, flight_folder=opened.folder / "flight", **options,
     )  # fmt: skip
 
 
@@ -92,19 +94,20 @@ def make_playground(
     count: int,
     *,
     task: str | None = None,
-    cameras: Sequence[str] = (),
+    cameras: str | Sequence[str] = (),
     randomisation: Randomisation | None = None,
     backend: str = "native",
     seed: int = 0,
 ) -> Playground:
     """Simulations of a project's twin, with a flight recorder in `PROJECT/flight`."""
+    _check_seed(seed)
     opened = open_twin(twin, task=task)
     arena = twin_arena(opened.twin, opened.blobs, task=opened.task, home=opened.home, trials=opened.trials)
     return Playground(
         arena,
         make_simulator(arena.model, count, backend),
         randomisation=randomisation,
-        cameras=twin_cameras(opened.twin, arena, cameras),
+        cameras=twin_cameras(opened.twin, arena, _names(cameras)),
         recorder=FlightRecorder(opened.folder / "flight"),
         seed=seed,
     )
@@ -124,6 +127,16 @@ def make_vector_env(twin: str | Path, num_envs: int = 1, **options: Any) -> Any:
     from gemel.services.policy.twin_env import TwinVectorEnv
 
     return TwinVectorEnv(make_playground(twin, num_envs, **options))
+
+
+def _names(cameras: str | Sequence[str]) -> Sequence[str]:
+    """A plain string means that one camera."""
+    return (cameras,) if isinstance(cameras, str) else cameras
+
+
+def _check_seed(seed: int) -> None:
+    if seed < 0:
+        raise ConfigError(f"The seed is {seed}; seeds begin at 0.", remedy="give a whole number from 0 on")
 
 
 def _require_gymnasium() -> None:

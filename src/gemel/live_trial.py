@@ -10,7 +10,7 @@ from gemel.artifacts.capture import Capture, EpisodeKind, EpisodeRecord
 from gemel.artifacts.split import FitData, Role, Split
 from gemel.artifacts.track import Tracks
 from gemel.artifacts.twin import Twin
-from gemel.errors import ConfigError, StoreError, choices_text
+from gemel.errors import ConfigError, StoreError
 from gemel.outputs.pictures.sheet import Picture
 from gemel.project import open_project
 from gemel.running import Run
@@ -60,17 +60,25 @@ def follow_trial(
 def _trial(capture: Capture, split: Split, asked: str) -> EpisodeRecord:
     """The trial that was asked for, as long as nobody needs it unseen."""
     roles = {record.id: split.role_from_episode[record.id] for record in capture.episodes if _is_trial(record)}
+    choose = f"follow one of {_listed([key for key, role in roles.items() if role is not Role.HOLDOUT])}"
     if roles.get(asked) is Role.HOLDOUT:
         raise ConfigError(
             f"Trial {asked!r} is held out: only `gemel evaluate` may see it.",
-            remedy=f"follow one of {', '.join(key for key, role in roles.items() if role is not Role.HOLDOUT)}",
+            remedy=choose,
         )
     free = [key for wanted in (Role.VALIDATION, Role.CALIBRATION) for key, role in roles.items() if role is wanted]
     if not free:
         raise ConfigError("The log has no trial that may be looked at.", remedy="record trials of the task")
     if asked and asked not in free:
-        raise ConfigError(f"Trial {choices_text(asked, tuple(free))}", remedy="use one of the choices")
+        is_scan = any(record.id == asked for record in capture.episodes)
+        what = f"Episode {asked!r} is a scan, no trial." if is_scan else f"There is no trial {asked!r}."
+        raise ConfigError(what, remedy=choose)
     return capture.episode(asked or free[0])
+
+
+def _listed(trials: list[str]) -> str:
+    """In the order of their numbers: the shorter number is the smaller one."""
+    return ", ".join(sorted(trials, key=lambda name: (len(name), name)))
 
 
 def _is_trial(record: EpisodeRecord) -> bool:

@@ -16,6 +16,7 @@ from gemel.artifacts.segmentation import Segmentation
 from gemel.artifacts.split import FitData, Split
 from gemel.artifacts.track import Tracks
 from gemel.artifacts.twin import Twin
+from gemel.errors import StoreError
 from gemel.evaluate_wiring import make_evidence
 from gemel.outputs.pictures.sheet import Picture
 from gemel.outputs.pictures.write import write_pictures
@@ -245,7 +246,17 @@ def _evaluate(*, is_again: bool) -> Stage:
 
 
 def evaluate_project(project: Project, reporter: Reporter, *, is_again: bool = False) -> list[StageResult]:
-    """Run what is missing, then open the holdout for the twin; `is_again` allows a second opening for the same one."""
+    """Open the holdout for the twin that is there; `is_again` allows a second opening for the same one.
+
+    A twin that is missing or stale is refused, not made: an opening cannot be taken back, so somebody looks first.
+    """
+    undone = next((row for row in status_of(STAGES, project) if row.state != "done"), None)
+    if undone is not None:
+        why = "is stale: its inputs, its settings or Gemel changed" if undone.state == "stale" else "is missing"
+        raise StoreError(
+            f"Stage {undone.name!r} of {project.folder} {why}; the holdout is opened for a finished twin only.",
+            remedy=f"run `gemel run {project.folder}` first, look at the twin, then evaluate",
+        )
     return run_stages((*STAGES, _evaluate(is_again=is_again)), project, reporter)
 
 

@@ -201,6 +201,15 @@ class Project:
 def open_project(folder: Path) -> Project:
     """Read and check a project's settings."""
     path = folder / SETTINGS
+    if not folder.exists():
+        raise ConfigError(
+            f"There is nothing at {folder}; a project folder was expected.",
+            remedy=f"check the path, or make a project with `gemel new {folder} --capture SOURCE`",
+        )
+    if not folder.is_dir():
+        raise ConfigError(
+            f"{folder} is a file; a project folder was expected.", remedy=f"give a folder with {SETTINGS}"
+        )
     if not path.exists():
         raise ConfigError(
             f"{folder} is not a Gemel project: it has no {SETTINGS}.",

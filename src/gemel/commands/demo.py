@@ -13,7 +13,7 @@ _SAMPLE = Path(__file__).parents[1] / "samples" / "push_t"
 """Recorded by `gemel world push-t`: one scan and 14 trials (docs/worlds.md)."""
 _OWN = ("log", "project", "report.html", "evidence.json")
 """What a demo leaves in its folder."""
-_POLICY = Path(__file__).parents[1] / "samples" / "policies" / "push-t" / "noise_trained-0.safetensors"
+_POLICY = Path(__file__).parents[1] / "samples" / "policies" / "push-t" / "privileged-0.safetensors"
 """Trained in the nominal scene; the file says by which command."""
 _ROBOT, _EPISODES = "world:push-t:3", 5
 """The world that the capture was recorded in."""
@@ -73,11 +73,17 @@ class Demo:
         code = Evaluate(project, out=folder, again=True).run()
         _heading(f"7. Proof that nothing of the holdout is in the twin: gemel audit {project}")
         code = max(code, Audit(project).run())
-        run = f"gemel evaluate {project} --policy {_POLICY.name} --robot {_ROBOT} --episodes {_EPISODES}"
-        _heading(f"8. A bundled policy pushes on that robot, and a filter learns what it pushes: {run}")
+        _heading(
+            f"8. A bundled policy pushes on that robot, and a filter learns what it pushes: {_policy_command(project)}"
+        )
         code = max(code, Evaluate(project, policy=_POLICY, robot=_ROBOT, episodes=_EPISODES).run())
         _heading(f"Done. The project is {project}, the report {folder / 'report.html'}")
         return code
+
+
+def _policy_command(project: Path) -> str:
+    """What one would type for the last step."""
+    return f"gemel evaluate {project} --policy {_POLICY} --robot {_ROBOT} --episodes {_EPISODES}"
 
 
 def _copy_log(folder: Path, log: Path) -> None:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from gemel.store.store import Store
 
 _PAGE, _JSON = "report.html", "evidence.json"
+_POLICY_FLAGS = ("robot", "episodes", "variant", "record", "prior")
+"""What only a policy has a use for; None unless given, so that even a usual value is noticed."""
 _PICTURES = "pictures/twin"
 """Where `gemel run` puts validation frames beside what the twin shows, in the project folder."""
 _MOST_PICTURES = 3
@@ -32,13 +34,15 @@ class Evaluate:
     """Open the holdout once more for a twin that it was opened for before (with other settings); this is counted."""
     policy: Path | None = None
     """A policy that `gemel train` wrote, or `mpc`: strokes that are planned in simulation, without training."""
-    robot: str = "twin"
-    """Where the policy runs: world:push-t (a stand-in arm; world:push-t:3 for another one), or twin (the project's)."""
-    episodes: int = 10
-    """Episodes of the policy."""
-    variant: str = ""
+    robot: str | None = None
+    """Where the policy runs: world:push-t (a stand-in arm; world:push-t:3 for another one), or twin (the project's);
+    twin unless given."""
+    episodes: int | None = None
+    """Episodes of the policy; 10 unless given."""
+    variant: str | None = None
     """Who tells a conditioned policy about physics: fused (a filter with memory; the default), fused_memoryless,
-    history_only (both need encoders beside the policy), prior_only, or known (the truth, where a stand-in has it)."""
+    history_only (both need encoders beside the policy, and mpc has none), prior_only, or known (the truth, where a
+    stand-in has it)."""
     record: Path | None = None
     """Also save the policy's episodes as a LeRobot v3.0 dataset in this new folder; a twin's with all its cameras."""
     prior: tuple[float, float] | None = None
@@ -47,32 +51,49 @@ class Evaluate:
 
     def run(self) -> int:
         """Evaluate and write."""
-        if self.policy is not None:
-            from gemel.commands.evaluate_policy import PolicyRun, evaluate_policy
+        return self._holdout() if self.policy is None else self._in_loop(self.policy)
 
-            return evaluate_policy(
-                PolicyRun(
-                    folder=self.folder,
-                    policy=self.policy,
-                    robot=self.robot,
-                    episodes=self.episodes,
-                    variant=self.variant,
-                    prior=self.prior,
-                    out=self.out,
-                    record=self.record,
-                )
+    def _in_loop(self, policy: Path) -> int:
+        """Run the policy; the holdout stays closed."""
+        from gemel.commands.evaluate_policy import PolicyRun, evaluate_policy
+        from gemel.errors import ConfigError
+
+        if self.again:
+            raise ConfigError(
+                "--again opens the holdout once more, and with --policy the holdout stays closed.",
+                remedy="leave one of the two out",
             )
-        return self._holdout()
+        return evaluate_policy(
+            PolicyRun(
+                folder=self.folder,
+                policy=policy,
+                robot="twin" if self.robot is None else self.robot,
+                episodes=10 if self.episodes is None else self.episodes,
+                variant=self.variant or "",
+                prior=self.prior,
+                out=self.out,
+                record=self.record,
+            )
+        )
 
     def _holdout(self) -> int:
-        """Open the holdout and write both files."""
+        """Open the holdout and write both files. What could be wrong is asked first: nobody can close it again."""
         from gemel.commands.screen import ScreenReporter
+        from gemel.errors import ConfigError
         from gemel.pipeline import evaluate_project
         from gemel.project import open_project
+        from gemel.services.formats.target_folder import check_target_folder
 
-        project = open_project(self.folder)
+        given = [f"--{name}" for name in _POLICY_FLAGS if getattr(self, name) is not None]
+        if given:
+            raise ConfigError(
+                f"Without --policy the holdout would be opened, which has no use for {', '.join(given)}.",
+                remedy="say which policy with --policy FILE, or leave them out to open the holdout",
+            )
+        project, out = open_project(self.folder), self.out or self.folder
+        check_target_folder(out)
         results = evaluate_project(project, ScreenReporter(), is_again=self.again)
-        return _write(project, results[-1].address, self.out or self.folder)
+        return _write(project, results[-1].address, out)
 
 
 @dataclass(frozen=True)
@@ -88,10 +109,12 @@ class Report:
         """Write both files."""
         from gemel.errors import StoreError
         from gemel.project import open_project
+        from gemel.services.formats.target_folder import check_target_folder
         from gemel.store.seal import OPENING_STAGE
         from gemel.store.store import Store
 
-        project = open_project(self.folder)
+        project, out = open_project(self.folder), self.out or self.folder
+        check_target_folder(out)
         addresses: list[str] = []
         if (project.store_folder / "ledger.sqlite").exists():
             store = Store.open(project.store_folder)
@@ -102,7 +125,7 @@ class Report:
             raise StoreError(
                 f"{self.folder} has no evidence yet.", remedy=f"open its holdout with `gemel evaluate {self.folder}`"
             )
-        return _write(project, addresses[-1], self.out or self.folder)
+        return _write(project, addresses[-1], out)
 
 
 def _write(project: "Project", address: str, out: Path) -> int:

@@ -14,16 +14,23 @@ from jaxtyping import Float
 
 from gemel.artifacts.episode import Episode
 from gemel.commands.policy_robot import Opened, open_robot
-from gemel.errors import ConfigError
+from gemel.errors import ConfigError, choices_text
+from gemel.services.formats.target_folder import check_target_folder
 from gemel.services.policy import run_episode
 from gemel.services.policy.conditioned import ConditionedPolicy, Controller, PushController
 from gemel.services.policy.estimator import Estimator, Fixed, Prior
-from gemel.services.policy.outcome import TOLERANCES, measured, yaw_of
+from gemel.services.policy.outcome import TOLERANCES, measured, tolerance_words, yaw_of
 from gemel.services.policy.site import site_of
 from gemel.services.tasks import get_task
 
 MPC = "mpc"
 """Instead of a file: plan strokes."""
+KNOWN = "known"
+"""The variant that tells the truth."""
+_MPC_VARIANTS = ("fused", "prior_only", KNOWN)
+_SECONDS = "seconds to "
+_PICTURES = ("paths-[0-9].png", "belief-*.png")
+"""What earlier runs may have left in a folder."""
 
 
 @dataclass(frozen=True)
@@ -48,24 +55,33 @@ def evaluate_policy(asked: PolicyRun) -> int:
     from gemel.commands.screen import console, print_table, progress_bar
 
     if asked.episodes < 1:
-        raise ConfigError(f"{asked.episodes} episodes were asked for.", remedy="ask for at least one")
+        raise ConfigError(f"--episodes is {asked.episodes}.", remedy="ask for at least one")
+    out = asked.out or asked.folder / "policy_runs" / f"{asked.policy.stem}-{asked.robot.replace(':', '-')}"
+    check_target_folder(out)
     controller, opened = _trained(asked) if str(asked.policy) != MPC else _planned(asked)
     policy, estimator = ConditionedPolicy(controller, opened.tip), controller.estimator
     with progress_bar("episodes") as on_progress:
         episodes, told = _run_all(asked, policy, opened, on_progress)
-    out = asked.out or asked.folder / "policy_runs" / f"{asked.policy.stem}-{asked.robot.replace(':', '-')}"
     result = _result(asked, episodes, opened)
     _write(out, episodes, told, estimator, opened, result)
-    rows = [
-        (name, f"{100.0 * f['rate']:.0f} % of {f['n']}, 95 %: {100.0 * f['low']:.0f} to {100.0 * f['high']:.0f}")
-        for name, f in result["success"].items()
-    ]
-    rows += [(name, f"{value:.3g}") for name, value in result["means"].items()]
-    print_table(f"{policy.specification.name} on {asked.robot}", ("figure", "value"), rows)
+    print_table(f"{policy.specification.name} on {asked.robot}", ("figure", "value"), table_rows(result))
     console().print(f"Wrote {out}")
     if asked.record is not None:
         console().print(f"Wrote {asked.record}")
     return 0
+
+
+def table_rows(result: dict[str, Any]) -> list[tuple[str, str]]:
+    """What `result.json` says, for people: tolerances in words instead of their names."""
+    rows = [
+        (
+            tolerance_words(name),
+            f"{100.0 * f['rate']:.0f} % of {f['n']}, 95 %: {100.0 * f['low']:.0f} to {100.0 * f['high']:.0f}",
+        )
+        for name, f in result["success"].items()
+    ]
+    words = {_SECONDS + name: f"seconds until {tolerance_words(name)}" for name in TOLERANCES}
+    return [*rows, *((words.get(name, name), f"{value:.3g}") for name, value in result["means"].items())]
 
 
 def _run_all(
@@ -105,7 +121,11 @@ def _planned(asked: PolicyRun) -> tuple[Controller, Opened]:
     from gemel.runtime.adapt.make import make_estimator
     from gemel.services.policy.mpc import StrokeControl
 
+    if asked.variant and asked.variant not in _MPC_VARIANTS:
+        raise ConfigError(f"Variant {choices_text(asked.variant, _MPC_VARIANTS)}", remedy="use one of the choices")
     opened = _opened(asked, "push-t")
+    if asked.variant == KNOWN:
+        return StrokeControl(opened.task, _truth(asked, tuple(opened.task.parameter_ranges), opened)), opened
     first, ends = next(iter(opened.task.parameter_ranges.items()))
     priors = [Prior(first, *asked.prior, *ends)] if asked.prior is not None else []
     estimator = make_estimator(asked.variant or "fused", opened.task, priors)
@@ -128,11 +148,8 @@ def _estimator(asked: PolicyRun, network: Any, opened: Opened) -> Estimator | No
                 remedy="leave --variant out, or give a noise_trained or privileged policy",
             )
         return None
-    if asked.variant == "known":
-        missing = [name for name in names if name not in opened.truth]
-        if missing:
-            raise ConfigError(f"Nobody knows {', '.join(missing)} of {asked.robot}.", remedy="use another variant")
-        return Fixed(names, np.array([opened.truth[name] for name in names]), np.zeros(len(names)))
+    if asked.variant == KNOWN:
+        return _truth(asked, names, opened)
     priors = []
     if asked.prior is not None:
         low, high = opened.task.parameter_ranges.get(names[0], network.ranges[0])
@@ -141,6 +158,14 @@ def _estimator(asked: PolicyRun, network: Any, opened: Opened) -> Estimator | No
     return make_estimator(
         asked.variant or "fused", get_task(opened.task.name), priors, encoders=encoders if encoders.exists() else None
     )
+
+
+def _truth(asked: PolicyRun, names: tuple[str, ...], opened: Opened) -> Fixed:
+    """The true values of parameters, where a stand-in has them."""
+    missing = [name for name in names if name not in opened.truth]
+    if missing:
+        raise ConfigError(f"Nobody knows {', '.join(missing)} of {asked.robot}.", remedy="use another variant")
+    return Fixed(names, np.array([opened.truth[name] for name in names]), np.zeros(len(names)))
 
 
 def _stacked(told: list[tuple[np.ndarray, np.ndarray]]) -> Float[np.ndarray, "t 2 p"]:
@@ -162,7 +187,7 @@ def _result(asked: PolicyRun, episodes: list[Episode], opened: Opened) -> dict[s
         success[tolerance] = {"n": len(inside), "rate": good / len(inside), "low": low, "high": high}
         outside_last = inside.shape[1] - 1 - np.argmax(~inside[:, ::-1], axis=1)
         since = np.where(inside.all(axis=1), 0, outside_last + 1)[inside[:, -1]]
-        seconds[f"seconds to {tolerance}"] = float(np.mean(since + 1) * task.control_period_s) if good else float("nan")
+        seconds[_SECONDS + tolerance] = float(np.mean(since + 1) * task.control_period_s) if good else float("nan")
     means = {
         "position error cm": float(100.0 * errors[:, 0, -1].mean()),
         "yaw error deg": float(np.degrees(errors[:, 1, -1]).mean()),
@@ -187,6 +212,8 @@ def _write(
     name = opened.task.objects[0]
     objects = np.stack([_planar(e, name) for e in episodes])
     tips = np.stack([np.concatenate([opened.tip(q[None]) for q in e.joint_positions]) for e in episodes])
+    for old in (path for pattern in _PICTURES for path in out.glob(pattern)):
+        old.unlink()  # a shorter run would leave some of them beside results that they do not show
     write_pictures(out, _pictures(objects, tips, told, estimator, opened))
     np.savez_compressed(
         out / "episodes.npz", times_s=episodes[0].times_s, object_xyyaw=objects, tip_xy=tips,

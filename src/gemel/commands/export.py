@@ -43,7 +43,7 @@ class Export:
         out = self.out if self.out is not None else self.folder / "exports"
         store = Store.open(project.store_folder)
         try:
-            address, twin = latest_twin(store)
+            address, twin = latest_twin(store, self.folder)
             with progress_bar("exporting") as on_progress:
                 reports = export_twin(
                     twin, store, formats, out, draw_seed=self.draw, stamp={"twin": address}, on_progress=on_progress

@@ -50,7 +50,9 @@ class Run:
             print_posterior(project.store_folder, addresses["prior"], addresses["identify"])
         if any(result.name == "assemble" and not result.is_cached for result in results):
             console().print(f"Real frames beside the twin's: {project.folder / 'pictures' / 'twin'}")
-        console().print(f"Artifacts are in {project.store_folder}. Next: gemel train or gemel evaluate {self.folder}")
+        console().print(
+            f"Artifacts are in {project.store_folder}. Next: gemel train {self.folder} or gemel evaluate {self.folder}"
+        )
         return 0
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gemel.artifacts.finding import Finding, Severity
+from gemel.errors import ConfigError
 from gemel.running import OnProgress, StageResult
 from gemel.store.address import short
 
@@ -65,7 +66,13 @@ def write_json(tree: Any, target: Path) -> None:
     if str(target) == "-":
         print(text)
     else:
-        target.write_text(text + "\n", encoding="utf-8")
+        try:
+            target.write_text(text + "\n", encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(
+                f"The result as JSON cannot be written to {target}: {error.strerror}.",
+                remedy="give a file in a folder that is there and can be written to",
+            ) from error
         console(stderr=True).print(f"Wrote {target}")
 
 
@@ -75,7 +82,9 @@ def progress_bar(title: str) -> Iterator[OnProgress]:
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console(stderr=True), transient=True) as progress:
+    terminal = console(stderr=True)
+    # Elsewhere even a bar that shows nothing would end with an empty line.
+    with Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal) as progress:
         task = progress.add_task(title, total=1.0)
         yield lambda fraction: progress.update(task, completed=fraction)
 

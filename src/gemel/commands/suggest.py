@@ -29,14 +29,17 @@ class Suggest:
         import numpy as np
 
         from gemel.commands.screen import print_table, write_json
+        from gemel.errors import ConfigError
         from gemel.project import open_project
         from gemel.stages.identify.push_scene import TIP_RADIUS_M, outline_of, push_scene
         from gemel.stages.identify.suggest import pushes_around, suggest
         from gemel.store.store import Store
 
+        if self.count < 1:
+            raise ConfigError(f"--count is {self.count}; at least one was expected.", remedy="ask for one push or more")
         project = open_project(self.folder)
         store = Store.open(project.store_folder)
-        _, twin = latest_twin(store)
+        _, twin = latest_twin(store, self.folder)
         name = _object(twin, self.object)
         scene = push_scene(twin, name, store)
         pushes = pushes_around(outline_of(twin, name, store), tip_radius_m=TIP_RADIUS_M)
@@ -51,16 +54,15 @@ class Suggest:
         return 0
 
 
-def latest_twin(store: "Store") -> "tuple[str, Twin]":
-    """Address and content of the newest twin of the project."""
+def latest_twin(store: "Store", folder: Path) -> "tuple[str, Twin]":
+    """Address and content of the newest twin of the project in a folder."""
     from gemel.artifacts.twin import Twin
     from gemel.errors import StoreError
 
     latest = {e.body["stage"]: str(e.body["address"]) for e in store.ledger.entries("artifact")}
     if "assemble" not in latest:
         raise StoreError(
-            "This project has no twin yet: nothing has been assembled.",
-            remedy="run `gemel run DIR --until assemble` first",
+            f"{folder} has no twin yet: nothing has been assembled.", remedy=f"run `gemel run {folder}` first"
         )
     return latest["assemble"], store.get(latest["assemble"], Twin)
 

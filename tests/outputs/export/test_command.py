@@ -51,6 +51,8 @@ def test_mistakes_are_exit_code_2(twin_project: Path, project: Path, capsys: pyt
     """Unknown formats and missing projects get one message each, without a traceback."""
     assert main(["export", str(twin_project), "--to", "fbx"]) == 2
     assert "Choices" in capsys.readouterr().err
+    assert main(["export", str(twin_project), "--to", "ply", "--draw", "-1"]) == 2
+    assert "The draw's seed is -1" in capsys.readouterr().err
     assert main(["export", str(twin_project / "nowhere")]) == 2
     assert "What to do" in capsys.readouterr().err
 
@@ -59,4 +61,4 @@ def test_a_project_without_twin_says_what_to_run(project: Path, capsys: pytest.C
     """The remedy names the command that assembles one."""
     Store(open_project(project).store_folder).close()
     assert main(["export", str(project)]) == 2
-    assert "gemel run" in capsys.readouterr().err
+    assert f"gemel run {project}`" in capsys.readouterr().err

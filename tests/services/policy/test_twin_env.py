@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from gemel.benchmarks.rollout_scene import nominal_looks
+from gemel.errors import ConfigError
 from gemel.services.policy.nominal_arena import nominal_arena
 from gemel.services.policy.playground import Playground
 from gemel.services.policy.randomisation import Randomisation
@@ -54,6 +55,16 @@ def test_gymnasium_finds_nothing_to_complain_about(has_camera: bool) -> None:
         check_env(TwinEnv(ground(1, has_camera=has_camera)), skip_render_check=True)
     texts = [str(w.message) for w in caught if "infinity" not in str(w.message)]
     assert [text for text in texts if "without a spec" not in text and "not have a `spec`" not in text] == []
+
+
+@pytest.mark.parametrize(("mode", "has_camera"), [("human", True), ("human", False), ("rgb_array", False)])
+def test_render_modes_that_are_not_listed_are_refused(mode: str, has_camera: bool) -> None:
+    """There is no window, and without cameras nothing to draw."""
+    from gemel.services.policy.twin_env import TwinEnv
+
+    with pytest.raises(ConfigError, match=f"render_mode is '{mode}'"):
+        TwinEnv(ground(1, has_camera=has_camera), render_mode=mode)
+    assert TwinEnv(ground(1, has_camera=True), render_mode="rgb_array").render_mode == "rgb_array"
 
 
 def test_many_simulations_do_what_one_does() -> None:

@@ -17,6 +17,7 @@ from gemel.services.sim.joint_path import JointPath
 from gemel.stages.evaluate.arms import Arm
 from gemel.stages.evaluate.compare import Compared, Key, Yardstick, compare
 from gemel.stages.evaluate.config import EvaluateConfig
+from gemel.stages.evaluate.divergence_time import FollowTime
 from gemel.stages.evaluate.joint_error import JointMeasure
 from gemel.stages.evaluate.remarks import notes_on
 from gemel.stages.evaluate.replay import ACTIONS, LOGGED, Replay, TwinReplay
@@ -101,6 +102,15 @@ def test_an_object_that_is_gone_when_another_comes_is_left_out_and_named() -> No
     assert found.left_out == ["gone", "once"]
     notes = notes_on([found], Tracks((), "mocap"), "joints", None, (), 0)
     assert any("fewer than two frames" in note and "gone in episode 0; once in episode 0" in note for note in notes)
+
+
+def test_one_episode_is_no_episodes() -> None:
+    """Notes on episodes that end while the twin follows name one in the singular."""
+    kept = {("t_block", "posterior", LOGGED): FollowTime(4.0, 3.0, True)}
+    results = [Compared(episode, follow_times=kept) for episode in ("3", "14")]
+    for count, words in ((1, "in episode 3: there"), (2, "in episodes 3, 14: there")):
+        notes = notes_on(results[:count], Tracks((), "mocap"), "joints", None, (), 0)
+        assert any(words in note for note in notes)
 
 
 def test_a_log_that_is_over_when_the_replay_starts_says_nothing_of_the_robot() -> None:

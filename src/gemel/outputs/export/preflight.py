@@ -1,6 +1,5 @@
 """What has to hold before anything is written: solid meshes, bodies that can exist, a folder that can be written to."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from gemel.geometry import bounds, is_watertight, is_winding_consistent, volume
 from gemel.outputs.export.report import STAMP_FILE
 from gemel.outputs.export.scene import ExportScene
 from gemel.outputs.export.usd_prims import prim_name
+from gemel.services.formats.target_folder import check_target_folder
 
 MOST_FACES = 200_000
 """Past this a texture gives a face less than a few pixels, and simulators and viewers slow down."""
@@ -64,15 +64,11 @@ def _complaint(mesh: SplatMesh) -> tuple[str, str]:
 
 def check_target(out: Path, formats: Sequence[str]) -> None:
     """Refuse a folder that cannot be written to, or that holds something else where a format would go."""
-    if not out.name or (out.exists() and not out.is_dir()):
+    if not out.name:
         raise ConfigError(
             f"{out} is no folder that exports could be put into.", remedy="give another folder with --out"
         )
-    nearest = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
-    if not os.access(nearest, os.W_OK | os.X_OK):
-        raise ConfigError(
-            f"Nothing can be written to {nearest}.", remedy="mend its permissions, or give another folder with --out"
-        )
+    check_target_folder(out)
     for name in formats:
         folder = out / name
         if folder.exists() and not (folder / STAMP_FILE).is_file() and (not folder.is_dir() or any(folder.iterdir())):

@@ -123,6 +123,10 @@ def export_scene(twin: Twin, blobs: Blobs, *, draw_seed: int | None = None) -> E
     """Compile the twin at the belief's mean, or at the draw of a seed."""
     draw = mean_draw(twin)
     if draw_seed is not None:
+        if draw_seed < 0:
+            raise ConfigError(
+                f"The draw's seed is {draw_seed}; seeds begin at 0.", remedy="give --draw a whole number from 0 on"
+            )
         sample = draw_samples(twin, 1, np.random.default_rng(draw_seed))[0]
         draw = dict(zip(twin.belief.names, sample.tolist(), strict=True))
     compiled = compile_twin(twin, blobs, draw)

@@ -20,6 +20,7 @@ from gemel.services.formats.lerobot_sidecar import SIDECAR_FILE
 from gemel.services.formats.lerobot_spec import LerobotSpec, info_tree
 from gemel.services.formats.lerobot_stats import Stats, combine_stats, image_stats, number_stats
 from gemel.services.formats.lerobot_table_writer import DataWriter, FilePlace, write_episode_rows, write_tasks
+from gemel.services.formats.target_folder import check_target_folder
 from gemel.services.formats.video import VideoWriter
 
 __all__ = ["LerobotSpec", "LerobotWriter"]
@@ -29,12 +30,15 @@ _SHORTEST_STEP_S = 1e-4
 
 
 def refuse_existing(root: Path) -> None:
-    """Datasets go to new or empty folders only."""
-    if root.exists() and (not root.is_dir() or any(root.iterdir())):
+    """Datasets go to new or empty folders only, in places that can be written to."""
+    if root.exists() and not root.is_dir():
+        raise SourceError(f"{root} is a file; a dataset is a folder.", remedy="give a new folder")
+    if root.exists() and any(root.iterdir()):
         raise SourceError(
             f"{root} exists and is not empty; a dataset is never written over another.",
             remedy="give a new folder, or remove that one",
         )
+    check_target_folder(root.absolute().parent)
 
 
 class LerobotWriter:

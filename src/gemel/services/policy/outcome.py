@@ -17,6 +17,12 @@ OF_EPISODES = ("object/displacement", "object/speed")
 Series = Float[np.ndarray, " t"]
 
 
+def tolerance_words(name: str) -> str:
+    """A tolerance for people: `within 3 cm and 20 degrees (paper)`."""
+    metres, degrees = TOLERANCES[name]
+    return f"within {100.0 * metres:g} cm and {degrees:g} degrees ({name})"
+
+
 def judge(task: Task, times_s: Series, object_poses: Mapping[str, SE3], site: Site | None = None) -> bool | None:
     """Whether every success criterion holds at the end; None where the poses of the objects are unknown.
 

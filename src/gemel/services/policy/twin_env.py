@@ -95,6 +95,11 @@ class TwinEnv(gym.Env[Any, np.ndarray]):
         self.action_space = action_space(ground.arena)
         self.observation_space = observation_space(ground.arena, ground.cameras)
         modes = [] if ground.cameras is None else ["rgb_array"]
+        if render_mode is not None and render_mode not in modes:
+            raise ConfigError(
+                f"render_mode is {render_mode!r}; with the cameras given it may be {' or '.join([*modes, 'None'])}.",
+                remedy='give `cameras` and render_mode="rgb_array", or leave it out',
+            )
         self.metadata = {"render_modes": modes, "render_fps": round(1.0 / ground.arena.task.control_period_s)}
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Obs, dict[str, Any]]:

@@ -51,10 +51,15 @@ def _censored(results: Sequence[Compared]) -> list[str]:
             )  # fmt: skip
             if episodes:
                 notes.append(
-                    f"{led}, the {physics} follows to the end in episodes {', '.join(episodes)}: there its time is "
+                    f"{led}, the {physics} follows to the end in {_named([*episodes])}: there its time is "
                     "that of the record, and the truth is longer."
                 )
     return notes
+
+
+def _named(episodes: Sequence[str]) -> str:
+    """`episode 14`, or `episodes 3, 14`."""
+    return f"{'episode' if len(episodes) == 1 else 'episodes'} {', '.join(episodes)}"
 
 
 def findings_of(results: Sequence[Compared], opening: Opening) -> tuple[Finding, ...]:
@@ -70,7 +75,7 @@ def findings_of(results: Sequence[Compared], opening: Opening) -> tuple[Finding,
     if far:
         found.append(Finding(
             "tool-disagrees", Severity.WARNING,
-            f"The tool by the Denavit-Hartenberg table and by MuJoCo differ in episodes {', '.join(far)}.",
+            f"The tool by the Denavit-Hartenberg table and by MuJoCo differ in {_named(far)}.",
             "the arm is no serial chain of logged joints; trust MuJoCo, and name its joints under [evaluate.arms]",
         ))  # fmt: skip
     broken = sum(result.diverged for result in results)
