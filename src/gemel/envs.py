@@ -43,7 +43,7 @@ class OpenedTwin:
     blobs: Blobs
     task: Task | None
     trials: tuple[Episode, ...]
-    """Calibration trials: where the robot waits, and how late it follows commands."""
+    """Calibration trials: where the robot waits."""
     joints: tuple[JointSignal, ...]
     """As they are logged."""
     folder: Path
@@ -84,8 +84,8 @@ def make_robot(
     _check_seed(seed)
     opened = project if isinstance(project, OpenedTwin) else open_twin(project, task=task)
     return make_twin_robot(
-        opened.twin, opened.blobs, task=opened.task, home=opened.home, trials=opened.trials,
-        cameras=_names(cameras), seed=seed, flight_folder=opened.folder / "flight", **options,
+        opened.twin, opened.blobs, task=opened.task, home=opened.home, cameras=_names(cameras), seed=seed,
+        flight_folder=opened.folder / "flight", **options,
     )  # fmt: skip
 
 
@@ -102,7 +102,7 @@ def make_playground(
     """Simulations of a project's twin, with a flight recorder in `PROJECT/flight`."""
     _check_seed(seed)
     opened = open_twin(twin, task=task)
-    arena = twin_arena(opened.twin, opened.blobs, task=opened.task, home=opened.home, trials=opened.trials)
+    arena = twin_arena(opened.twin, opened.blobs, task=opened.task, home=opened.home)
     return Playground(
         arena,
         make_simulator(arena.model, count, backend),

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from gemel.artifacts.belief import Belief
-from gemel.artifacts.capture import Capture, EpisodeKind
+from gemel.artifacts.capture import Capture
 from gemel.artifacts.evidence import Evidence
 from gemel.artifacts.finding import Finding
 from gemel.artifacts.held_out import HeldOutData
@@ -70,7 +70,6 @@ def make_evidence(
         rng=np.random.default_rng([run.project.settings.seed, 7]),
         opening=opening,
         lineage=dict(run.addresses),
-        trials=[r.id for r in FitData.of(capture, split).calibration if r.kind is EpisodeKind.TASK],
         repeats=[(pair.first, pair.second) for pair in alike if {pair.first, pair.second} <= tracked],
         on_progress=lambda part: on_progress(_TRACKING + (1.0 - _TRACKING) * part),
     )

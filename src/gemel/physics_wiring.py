@@ -20,9 +20,11 @@ from gemel.running import OnProgress, Run
 from gemel.services.formats.mask_tracks import MaskReader
 from gemel.services.formats.robot_model import compile_stored_robot, stored_robot_spec
 from gemel.services.formats.toml_table import read_toml
+from gemel.services.sim.commanded import action_reader
 from gemel.services.sim.contacts import tool_labels
 from gemel.services.tasks import get_task
 from gemel.stages.assemble.stage import assemble
+from gemel.stages.identify.drives import with_drives
 from gemel.stages.identify.stage import identify
 from gemel.stages.prior.config import PriorConfig, VlmConfig
 from gemel.stages.prior.material_table import TABLE_FILE
@@ -139,7 +141,7 @@ def _assembled(
 
 
 def make_posterior(run: Run, key: str, on_progress: OnProgress) -> tuple[Belief, tuple[Finding, ...]]:
-    """One object after the other, each with what the one before taught as its prior."""
+    """One object after the other, each with what the one before taught as its prior; then the robot's drives."""
     capture, twin = run.get("ingest", Capture), run.get("draft", Twin)
     tracks = run.get("track", Tracks).tracks
     frames = run.frames(capture, "identify", key)
@@ -153,7 +155,7 @@ def make_posterior(run: Run, key: str, on_progress: OnProgress) -> tuple[Belief,
             twin,
             [track for track in tracks if track.object == name],
             episodes,
-            run.project.settings.identify,
+            run.project.identify_config(),
             blobs=run.store,
             rng=np.random.default_rng([run.project.settings.seed, 6, index]),
             validation=validation,
@@ -163,7 +165,19 @@ def make_posterior(run: Run, key: str, on_progress: OnProgress) -> tuple[Belief,
         twin = replace(twin, belief=belief)
         findings += info.findings
         on_progress((index + 1) / len(names))
-    return twin.belief, tuple(findings)
+    belief, told = _with_drives(run, key, twin)
+    return belief, (*findings, *told)
+
+
+def _with_drives(run: Run, key: str, twin: Twin) -> tuple[Belief, tuple[Finding, ...]]:
+    """What the calibration trials say of the robot's drives."""
+    capture, config = run.get("ingest", Capture), run.project.identify_config()
+    reader = action_reader(
+        twin.robot, run.store, names=capture.action_names, units=capture.action_units, joints=capture.joints,
+        model_joints=twin.joints, given=config.actions, arms=config.arms,
+    )  # fmt: skip
+    trials = calibration_trials(run, "identify", key)
+    return with_drives(twin, trials, reader, blobs=run.store, rng=np.random.default_rng([run.project.settings.seed, 9]))
 
 
 def _footage(run: Run, capture: Capture, frames: Frames) -> LabFootage:

@@ -209,7 +209,7 @@ STAGES = (
           lambda run: run.project.settings.assemble, make_draft),
     Stage("identify", "gemel.stages.identify.stage", ("ingest", "split", "segment", "reconstruct", "track",
           "draft"), lambda run: {},
-          lambda run: run.project.settings.identify, make_posterior),
+          lambda run: run.project.identify_config(), make_posterior),
     Stage("assemble", "gemel.stages.assemble.stage", ("ingest", "split", "reconstruct", "identify"), twin_sources,
           lambda run: run.project.settings.assemble, _make_twin),
 )  # fmt: skip

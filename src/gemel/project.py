@@ -175,6 +175,12 @@ class Project:
             measured={**prior.measured, **settings.measured, **of_objects},
         )
 
+    def identify_config(self) -> IdentifyConfig:
+        """What identify is told; what actions are need be said only once, under [evaluate]."""
+        own, evaluate = self.settings.identify, self.settings.evaluate
+        actions = evaluate.actions if own.actions == "auto" else own.actions
+        return replace(own, actions=actions, arms=own.arms or evaluate.arms)
+
     @property
     def prior_file(self) -> Path | None:
         """The user's own prior, if there is one."""

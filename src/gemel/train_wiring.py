@@ -124,8 +124,7 @@ def command_text(target: str, config: TrainConfig, how: How) -> str:
 
 
 def _arena(run: Run, twin: Twin, key: str) -> Arena:
-    """The twin's task, with the robot's home and delay as the calibration trials show them."""
-    trials = calibration_trials(run, "train", key)
+    """The twin's task, with the robot's home as the calibration trials show it."""
     name = run.project.settings.task.name
     task = twin.task or (get_task(name) if name else None)
     if task is not None and task.objects and not set(task.objects) & set(twin.colliders):
@@ -133,7 +132,8 @@ def _arena(run: Run, twin: Twin, key: str) -> Arena:
             f"Task {task.name!r} pushes {' or '.join(task.objects)}; the twin has {sorted(twin.colliders)}.",
             remedy="capture that object, or name a task for what the twin has under [task] in twin.toml",
         )  # fmt: skip
-    return twin_arena(replace(twin, task=task), run.store, task=task, home=home_of(trials), trials=trials)
+    home = home_of(calibration_trials(run, "train", key))
+    return twin_arena(replace(twin, task=task), run.store, task=task, home=home)
 
 
 def _draw(arena: Arena, agents: "Sequence[TrainedAgent]", out: Path) -> None:

@@ -31,7 +31,7 @@ def train_encoders(
     arena = None
     if (Path(target) / SETTINGS).exists():
         opened = open_twin(target)
-        arena = twin_arena(opened.twin, opened.blobs, task=opened.task, home=opened.home, trials=opened.trials)
+        arena = twin_arena(opened.twin, opened.blobs, task=opened.task, home=opened.home)
     task = arena.task.name if arena is not None else target
     folder = out or (Path(target) if arena is not None else Path()) / "policies" / task
     policies = [_policy(folder, target, seed) for seed in range(first_seed, first_seed + seeds)]

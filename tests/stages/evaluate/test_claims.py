@@ -10,7 +10,7 @@ from gemel.artifacts.capture import Domain, EpisodeKind
 from gemel.artifacts.episode import Episode
 from gemel.artifacts.track import Track
 from gemel.geometry import SE3, SO3
-from gemel.stages.evaluate.arms import Arm
+from gemel.services.kinematics.arms import Arm
 from gemel.stages.evaluate.claims import gap_claims, repeat_claims
 from gemel.stages.evaluate.compare import Compared
 from gemel.stages.evaluate.floor import repeat_curves

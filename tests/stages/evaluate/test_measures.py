@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from gemel.stages.evaluate.command_delay import command_delay_s
 
 from gemel.artifacts.capture import Domain, EpisodeKind, JointSignal, UnitSource
 from gemel.artifacts.episode import Episode
@@ -12,14 +13,13 @@ from gemel.artifacts.robot import RobotJoint, RobotModel
 from gemel.artifacts.twin import Twin
 from gemel.geometry import SE3, SO3
 from gemel.services.formats.robot_model import compile_stored_robot
+from gemel.services.kinematics.arms import Arm, find_arms
 from gemel.services.kinematics.tree import kinematic_tree
+from gemel.services.sim.commanded import commanded_path, kind_of_actions
 from gemel.services.sim.compile import compile_twin
 from gemel.services.sim.joint_path import JointPath
 from gemel.services.stats import binomial_bounds, mean_interval, ratio_interval
-from gemel.stages.evaluate.arms import Arm, find_arms
 from gemel.stages.evaluate.bands import BAND, error_band, is_inside_band
-from gemel.stages.evaluate.command_delay import command_delay_s
-from gemel.stages.evaluate.commanded import commanded_path, kind_of_actions
 from gemel.stages.evaluate.divergence_time import follow_time
 from gemel.stages.evaluate.joint_error import joint_errors, joint_measures
 from gemel.stages.evaluate.tool_error import make_tool, tool_errors

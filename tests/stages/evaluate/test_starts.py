@@ -12,9 +12,9 @@ from gemel.artifacts.episode import Episode
 from gemel.artifacts.track import Track, Tracks
 from gemel.artifacts.twin import Twin
 from gemel.geometry import SE3, SO3
+from gemel.services.kinematics.arms import Arm
 from gemel.services.sim.compile import CompiledTwin
 from gemel.services.sim.joint_path import JointPath
-from gemel.stages.evaluate.arms import Arm
 from gemel.stages.evaluate.compare import Compared, Key, Yardstick, compare
 from gemel.stages.evaluate.config import EvaluateConfig
 from gemel.stages.evaluate.divergence_time import FollowTime

@@ -8,7 +8,6 @@ import numpy as np
 from jaxtyping import Float
 
 from gemel.artifacts.blob import Blobs
-from gemel.artifacts.episode import Episode
 from gemel.artifacts.task import Task
 from gemel.artifacts.twin import Twin
 from gemel.errors import ConfigError
@@ -16,7 +15,6 @@ from gemel.geometry import SE3
 from gemel.services.formats.robot_model import compile_stored_robot
 from gemel.services.kinematics.chain import Chain
 from gemel.services.policy.arena import Arena
-from gemel.services.policy.command_delay import command_delay_s
 from gemel.services.policy.control import ChainArm
 from gemel.services.policy.site import Site
 from gemel.services.policy.task_frame import task_frame
@@ -28,12 +26,9 @@ from gemel.services.tasks import get_object, object_names
 
 def twin_arena(
     twin: Twin, blobs: Blobs, *, task: Task | None = None, home: Float[np.ndarray, " joint"] | None = None,
-    trials: Sequence[Episode] = (), has_force_sensors: bool = False,
+    has_force_sensors: bool = False,
 ) -> Arena:  # fmt: skip
-    """The twin's own task, or another one; `home` are readings of the robot where it waits, by default at rest.
-
-    `trials` with the task's actions say how late the robot follows its commands.
-    """
+    """The twin's own task, or another one; `home` are readings of the robot where it waits, by default at rest."""
     task = task or twin.task
     if task is None:
         raise ConfigError("The twin has no task.", remedy="name one under [task] in twin.toml, or give `task`")
@@ -54,8 +49,7 @@ def twin_arena(
     start = rest if home is None else np.asarray(home, dtype=np.float64)[columns]
     mesh = twin.reconstruction.objects.get(name)
     known = name in object_names() and mesh is not None
-    arm = _arm(nominal, joints, start) if _has_tip(task) else None
-    arena = Arena(
+    return Arena(
         model=scene.model,
         task=task,
         object=name,
@@ -65,17 +59,12 @@ def twin_arena(
         home=start,
         T_world_rest=twin.initial_poses[name],
         place=lambda readings, poses: scene.qpos(_all_columns(readings, columns, len(twin.joints)), {name: poses}),
-        arm=arm,
+        arm=_arm(nominal, joints, start) if _has_tip(task) else None,
         T_object_task=task_frame(mesh, get_object(name)) if known and mesh is not None else SE3.identity(),
         belief=twin.belief,
         fixed=feed_forward(scene.model, frozenset(twin.belief.names)),  # as the servos of real arms have
         site=Site(twin.table_height_m, _bases_xy(scene.model, joints)),
     )
-    if arm is None or not arena.is_tip_controlled:
-        return arena
-    largest = float(np.abs(arena.action_bounds).max())
-    delay_s = command_delay_s(arm, trials, columns, period_s=task.control_period_s, largest_m=largest)
-    return replace(arena, delay_s=delay_s)
 
 
 def _object(twin: Twin, task: Task) -> str:

@@ -8,7 +8,6 @@ from jaxtyping import Float
 
 from gemel.artifacts.blob import Blobs
 from gemel.artifacts.capture import Domain
-from gemel.artifacts.episode import Episode
 from gemel.artifacts.task import Task
 from gemel.artifacts.twin import Twin
 from gemel.errors import ConfigError
@@ -88,15 +87,14 @@ def make_twin_robot(
     *,
     task: Task | None = None,
     home: Float[np.ndarray, " joint"] | None = None,
-    trials: Sequence[Episode] = (),
     cameras: Sequence[str] = (),
     randomisation: Randomisation | None = None,
     renderer: Renderer | None = None,
     flight_folder: Path | None = None,
     seed: int = 0,
 ) -> TwinRobot:
-    """A twin as a robot; `cameras` are those whose images it gives, `trials` say how late it follows commands."""
-    arena = twin_arena(twin, blobs, task=task, home=home, trials=trials)
+    """A twin as a robot; `cameras` are those whose images it gives."""
+    arena = twin_arena(twin, blobs, task=task, home=home)
     return TwinRobot(
         Playground(
             arena,

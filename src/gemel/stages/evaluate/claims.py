@@ -8,8 +8,8 @@ import numpy as np
 from gemel.artifacts.belief import Belief
 from gemel.artifacts.capture import Domain
 from gemel.artifacts.evidence import Claim, Curve, Range
+from gemel.services.kinematics.arms import ALL
 from gemel.services.stats import mean_interval, ratio_interval, weighted_quantiles
-from gemel.stages.evaluate.arms import ALL
 from gemel.stages.evaluate.compare import Compared, Key
 
 POSTERIOR, PRIOR, NOMINAL = "posterior", "prior", "nominal"

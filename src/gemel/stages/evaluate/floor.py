@@ -9,7 +9,7 @@ from gemel.artifacts.episode import Episode
 from gemel.artifacts.evidence import Curve
 from gemel.artifacts.track import Track
 from gemel.geometry import SE3
-from gemel.stages.evaluate.arms import ALL
+from gemel.services.kinematics.arms import ALL
 from gemel.stages.evaluate.joint_error import JointMeasure, joint_errors
 from gemel.stages.evaluate.object_error import pose_errors, seen
 

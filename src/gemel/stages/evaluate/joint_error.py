@@ -15,7 +15,7 @@ from jaxtyping import Float
 
 from gemel.artifacts.capture import JointSignal
 from gemel.artifacts.robot import RobotModel
-from gemel.stages.evaluate.arms import ALL, Arm
+from gemel.services.kinematics.arms import ALL, Arm
 
 _UNLIMITED = {"hinge": 2.0 * math.pi, "slide": 1.0}
 """Range of a joint without limits [rad or m]."""

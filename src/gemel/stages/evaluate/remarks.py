@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
+from gemel.artifacts.belief import Belief
 from gemel.artifacts.evidence import Curve
 from gemel.artifacts.finding import Finding, Severity
 from gemel.artifacts.held_out import Opening
 from gemel.artifacts.track import Tracks
+from gemel.services.sim.commanded import NONE
 from gemel.stages.evaluate.claims import NOMINAL, POSTERIOR, PRIOR
-from gemel.stages.evaluate.commanded import NONE
 from gemel.stages.evaluate.compare import Compared
 from gemel.stages.evaluate.replay import ACTIONS, LOGGED
 
@@ -15,14 +16,14 @@ _LED = {LOGGED: "Led along the log", ACTIONS: "Driven by the recorded actions"}
 
 
 def notes_on(
-    results: Sequence[Compared], tracks: Tracks, kind: str, delay_s: float | None, floor: Sequence[Curve], starts: int
+    results: Sequence[Compared], tracks: Tracks, kind: str, belief: Belief, floor: Sequence[Curve], starts: int
 ) -> tuple[str, ...]:
     """What was absent, censored or assumed; `starts` is how many pairs of episodes have the same start."""
     notes = [f"Objects of the record come from {tracks.source}; their own error is in every object error here."]
     if kind == NONE:
         notes.append("Recorded actions are neither joint targets nor steps of the tool: only the log was replayed.")
-    elif delay_s is not None:
-        notes.append(f"Recorded actions take effect {1e3 * delay_s:.0f} ms late, as they do in the calibration trials.")
+    else:
+        notes.append(_drives(belief))
     notes += _censored(results)
     still = [f"{name} in episode {r.episode}" for r in results for name in r.still]
     if still:
@@ -38,6 +39,16 @@ def notes_on(
             "anything seen in both."
         )
     return tuple(notes)
+
+
+def _drives(belief: Belief) -> str:
+    """How late commands reach the servos."""
+    delays_ms = [1e3 * v for n, v in zip(belief.names, belief.mean, strict=True) if n.endswith("/delay")]
+    if not delays_ms:
+        return "Nobody knows how late recorded actions take effect: they reach the servos at once here."
+    low, high = min(delays_ms), max(delays_ms)
+    late = f"{low:.0f} ms" if high - low < 0.5 else f"{low:.0f} to {high:.0f} ms"
+    return f"Recorded actions reach the servos {late} late, as the twin's belief has it."
 
 
 def _censored(results: Sequence[Compared]) -> list[str]:

@@ -1,9 +1,9 @@
 """One episode again in the twin, open loop: under the mean of its belief and under draws of it, all at once.
 
-The robot is led in one of two ways. `actions`: its servos, with the delays and plays that the belief has, are given
-what was commanded; with feed-forward where all of their delay is in the commands already. `logged`: the servos are led
-along the joint positions that were logged, without lag or giving way (`services/sim/led_servos.py`), so that only what
-happens to objects is the twin's own doing. Either way joints start where the log has them, as fast as it says.
+The robot is led in one of two ways. `actions`: its servos are given what was commanded, with the delays, plays and
+leads that the twin's belief has, whatever is believed of objects. `logged`: the servos are led along the joint
+positions that were logged, without lag or giving way (`services/sim/led_servos.py`), so that only what happens to
+objects is the twin's own doing. Either way joints start where the log has them, as fast as it says.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from gemel.geometry import SE3
 from gemel.services.sim.body_poses import body_poses
 from gemel.services.sim.compile import CompileConfig, CompiledTwin, compile_twin
 from gemel.services.sim.joint_path import JointPath
-from gemel.services.sim.led_servos import feed_forward, led_model, servo_leads
+from gemel.services.sim.led_servos import led_model, servo_leads
 from gemel.services.sim.native import SimulatorNative
 
 ACTIONS, LOGGED = "actions", "logged"
@@ -68,27 +68,15 @@ class Replay:
 class TwinReplay:
     """Simulations of a twin with one belief, ready for any episode."""
 
-    def __init__(
-        self,
-        twin: Twin,
-        belief: Belief,
-        blobs: Blobs,
-        *,
-        draws: int,
-        rng: np.random.Generator,
-        is_fed_forward: bool = False,
-    ) -> None:
-        mean = belief.mean
-        rows = rng.choice(len(belief.samples), size=draws, p=belief.weights)
-        values = np.concatenate([mean[None], belief.samples[rows]])
+    def __init__(self, twin: Twin, belief: Belief, blobs: Blobs, *, draws: int, rng: np.random.Generator) -> None:
+        robot = [name for name in twin.belief.names if name.startswith("robot/") and name not in belief.names]
+        values = _mean_and_draws(belief, draws, rng) | _mean_and_draws(twin.belief.only(robot), draws, rng)
         self.scene = compile_twin(twin, blobs, {}, CompileConfig(has_force_sensors=False))
         self._simulators = {
             ACTIONS: SimulatorNative(self.scene.model, 1 + draws),
             LOGGED: SimulatorNative(led_model(self.scene.model), 1 + draws),
         }
-        known = [i for i, name in enumerate(belief.names) if self._simulators[ACTIONS].has_parameter(name)]
-        self._values = {belief.names[i]: values[:, i] for i in known}
-        self._leads = feed_forward(self.scene.model, frozenset(belief.names)) if is_fed_forward else {}
+        self._values = {n: column for n, column in values.items() if self._simulators[ACTIONS].has_parameter(n)}
 
     def run(
         self, path: JointPath, drive: str, *, logged: JointPath, start_s: float, end_s: float, poses: Mapping[str, SE3]
@@ -98,8 +86,7 @@ class TwinReplay:
         Objects start from rest at `poses` (`T_world_object`).
         """
         simulator = self._simulators[drive]
-        leads = {name: np.full(simulator.count, lead_s) for name, lead_s in self._leads.items()}
-        values = self._values | leads if drive == ACTIONS else _led(simulator, self._values)
+        values = self._values if drive == ACTIONS else _led(simulator, self._values)
         simulator.set_parameters(list(values), np.stack(list(values.values()), axis=1) if values else _none(simulator))
         every = max(1, round(_TICK_S / simulator.timestep_s))
         tick_s = every * simulator.timestep_s
@@ -110,6 +97,12 @@ class TwinReplay:
         rollout = simulator.rollout(commands[None, 1:], every=every, is_ramp=True)
         start = np.broadcast_to(first[:, None], (simulator.count, 1, first.shape[1]))
         return Replay(self.scene, times_s, np.concatenate([start, rollout.qpos], axis=1), rollout.is_diverged)
+
+
+def _mean_and_draws(belief: Belief, draws: int, rng: np.random.Generator) -> dict[str, Float[np.ndarray, " sim"]]:
+    """Values of each parameter: the mean, then draws."""
+    rows = rng.choice(len(belief.samples), size=draws, p=belief.weights)
+    return dict(zip(belief.names, np.concatenate([belief.mean[None], belief.samples[rows]]).T, strict=True))
 
 
 def _robot_speed(scene: CompiledTwin, logged: JointPath, start_s: float) -> Float[np.ndarray, "1 nv"]:

@@ -27,9 +27,10 @@ from gemel.artifacts.track import Tracks
 from gemel.artifacts.twin import Twin
 from gemel.errors import SourceError
 from gemel.services.formats.robot_model import compile_stored_robot
+from gemel.services.kinematics.arms import Arm, find_arms
 from gemel.services.kinematics.tree import kinematic_tree
+from gemel.services.sim.commanded import ActionReader, action_reader
 from gemel.services.sim.joint_path import JointPath
-from gemel.stages.evaluate.arms import Arm, find_arms
 from gemel.stages.evaluate.claims import (
     NOMINAL,
     POSTERIOR,
@@ -40,8 +41,6 @@ from gemel.stages.evaluate.claims import (
     ratio_claims,
     repeat_claims,
 )
-from gemel.stages.evaluate.command_delay import command_delay_s
-from gemel.stages.evaluate.commanded import TOOL_STEPS, commanded_path, kind_of_actions
 from gemel.stages.evaluate.compare import Compared, Yardstick, compare
 from gemel.stages.evaluate.config import EvaluateConfig
 from gemel.stages.evaluate.floor import is_repeat, repeat_curves
@@ -84,19 +83,17 @@ def evaluate(
     opening: Opening,
     lineage: Mapping[str, str],
     repeats: Sequence[tuple[str, str]] = (),
-    trials: Sequence[str] = (),
     on_progress: OnProgress = lambda fraction: None,
 ) -> tuple[Evidence, EvaluateInfo]:
-    """Claims about the twin; `repeats` are pairs of episodes with the same start, for the real-vs-real floor.
-
-    `trials` are episodes that are not held out: they say how late the robot follows its commands.
-    """
+    """Claims about the twin; `repeats` are pairs of episodes with the same start, for the real-vs-real floor."""
     _check_any(held_out)
     robot = _robot(held_out, twin, config, blobs)
-    kind = kind_of_actions(held_out.action_names, held_out.action_units, held_out.joints, config.actions)
-    delay_s = _delay_s(kind, [frames.episode(trial) for trial in trials], held_out, twin, robot)
+    reader = action_reader(
+        twin.robot, blobs, names=held_out.action_names, units=held_out.action_units, joints=held_out.joints,
+        model_joints=twin.joints, given=config.actions, arms=config.arms,
+    )  # fmt: skip
     yardstick = Yardstick(
-        physics=_physics(twin, prior, nominal, config.draws, blobs, rng, is_fed_forward=delay_s is not None),
+        physics=_physics(twin, prior, nominal, config.draws, blobs, rng),
         rest=twin.initial_poses,
         measures=robot.measures,
         tools=robot.tools,
@@ -106,8 +103,7 @@ def evaluate(
     for index, record in enumerate(held_out.episodes):
         episode = frames.episode(record.id)
         own = [track for track in tracks.tracks if track.episode == record.id and track.object in twin.colliders]
-        commanded = _commanded(kind, episode, held_out, twin, robot)
-        results.append(compare(yardstick, episode, own, _paths(episode, commanded, delay_s or 0.0), rng))
+        results.append(compare(yardstick, episode, own, _paths(episode, reader), rng))
         on_progress((index + 1) / len(held_out.episodes))
     floor = _floor(repeats, tracks, frames, robot.measures, config)
     beliefs = {POSTERIOR: twin.belief, PRIOR: prior, NOMINAL: nominal}
@@ -125,7 +121,7 @@ def evaluate(
         ranges=tuple(r for name, belief in beliefs.items() for r in ranges_of(belief, name, twin.belief.names)),
         weights=_by_joint(robot.measures, held_out, "weights"),
         scales=_by_joint(robot.measures, held_out, "scales"),
-        notes=notes_on(results, tracks, kind, delay_s, floor, len(repeats)),
+        notes=notes_on(results, tracks, reader.kind, twin.belief, floor, len(repeats)),
     )
     return evidence, EvaluateInfo(findings_of(results, opening))
 
@@ -157,15 +153,12 @@ def _claims(
 
 
 def _physics(
-    twin: Twin, prior: Belief, nominal: Belief, draws: int, blobs: Blobs, rng: np.random.Generator, *,
-    is_fed_forward: bool,
-) -> dict[str, TwinReplay]:  # fmt: skip
+    twin: Twin, prior: Belief, nominal: Belief, draws: int, blobs: Blobs, rng: np.random.Generator
+) -> dict[str, TwinReplay]:
     """The same scene under three beliefs; of the nominal one only the mean counts."""
     counts = {POSTERIOR: (twin.belief, draws), PRIOR: (prior, draws), NOMINAL: (nominal, 0)}
     return {
-        name: TwinReplay(
-            twin, belief.only(twin.belief.names), blobs, draws=count, rng=rng, is_fed_forward=is_fed_forward
-        )
+        name: TwinReplay(twin, belief.only(twin.belief.names), blobs, draws=count, rng=rng)
         for name, (belief, count) in counts.items()
     }
 
@@ -175,37 +168,15 @@ def _robot(held_out: HeldOutData, twin: Twin, config: EvaluateConfig, blobs: Blo
         return _Robot(None)
     model = compile_stored_robot(twin.robot, blobs)
     tree = kinematic_tree(model)
-    arms = find_arms(tree, twin, held_out.joints, config.arms)
+    arms = find_arms(tree, twin.joints, held_out.joints, config.arms)
     measures = joint_measures(arms, held_out.joints, twin.robot, config.weights, config.scales)
     return _Robot(model, arms, measures, tuple(make_tool(tree, arm, twin) for arm in arms))
 
 
-def _paths(episode: Episode, commanded: JointPath | None, delay_s: float) -> dict[str, JointPath]:
+def _paths(episode: Episode, reader: ActionReader) -> dict[str, JointPath]:
     """What leads the robot, by drive."""
-    paths = {LOGGED: JointPath(episode.times_s, episode.joint_positions)}
-    if commanded is not None:
-        paths[ACTIONS] = JointPath(commanded.times_s + delay_s, commanded.positions)
-    return paths
-
-
-def _delay_s(
-    kind: str, trials: Sequence[Episode], held_out: HeldOutData, twin: Twin, robot: _Robot
-) -> float | None:  # fmt: skip
-    """How late the robot follows its commands; None where nothing shows it, or the belief says it."""
-    if any(name.startswith("robot/") and name.endswith("/delay") for name in twin.belief.names):
-        return None
-    tried = [(trial, _commanded(kind, trial, held_out, twin, robot)) for trial in trials]
-    return command_delay_s([(trial, path) for trial, path in tried if path is not None])
-
-
-def _commanded(kind: str, episode: Episode, held_out: HeldOutData, twin: Twin, robot: _Robot) -> JointPath | None:
-    """What the recorded actions asked for, where that can be known."""
-    if not robot.arms or (len(robot.arms) > 1 and kind == TOOL_STEPS):
-        return None
-    return commanded_path(
-        kind, episode, held_out.action_names, held_out.joints, robot=robot.model, link=robot.arms[0].link,
-        model_joints=twin.joints,
-    )  # fmt: skip
+    paths, commanded = {LOGGED: JointPath(episode.times_s, episode.joint_positions)}, reader.path(episode)
+    return paths if commanded is None else paths | {ACTIONS: commanded}
 
 
 def _floor(

@@ -11,11 +11,11 @@ from jaxtyping import Float
 
 from gemel.artifacts.twin import Twin
 from gemel.geometry import SE3
+from gemel.services.kinematics.arms import Arm
 from gemel.services.kinematics.denavit_hartenberg import DhChain, dh_chain
 from gemel.services.kinematics.tree import KinematicTree
 from gemel.services.sim.body_poses import body_poses
 from gemel.services.sim.compile import CompiledTwin
-from gemel.stages.evaluate.arms import Arm
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,6 @@
 """Settings of the identify stage; the docstrings are the help of the command line."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -71,6 +71,12 @@ class IdentifyConfig:
     derivatives: Literal["differences", "mjx"] = "differences"
     """Slopes for `gauss_newton`: finite differences of rollouts, or MuJoCo's own derivatives in MJX, for problems that
     offer them (robot parameters without contact; extra `mjx`)."""
+
+    actions: Literal["auto", "joints", "tool-steps", "none"] = "auto"
+    """What recorded actions are, as under `[evaluate]`, whose setting holds here too: trials tell how late they take
+    effect."""
+    arms: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Logged joints of each arm, as under `[evaluate]`, whose setting holds here too."""
 
     @property
     def frame_doubt(self) -> FrameDoubt:

@@ -5,19 +5,72 @@ are added up from where the tool was at the start, as a controller that keeps he
 into joint targets by damped least squares on the robot as its file describes it: that is what its controller believes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
+from gemel.artifacts.blob import Blobs
 from gemel.artifacts.capture import JointSignal
 from gemel.artifacts.episode import Episode
+from gemel.artifacts.robot import RobotModel
+from gemel.services.formats.robot_model import compile_stored_robot
+from gemel.services.kinematics.arms import find_arms
+from gemel.services.kinematics.tree import kinematic_tree
 from gemel.services.sim.joint_path import JointPath
 
 JOINTS, TOOL_STEPS, NONE = "joints", "tool-steps", "none"
 _AXES = ("x", "y", "z")
 _ITERATIONS, _DAMPING, _CLOSE = 60, 1e-3, 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class ActionReader:
+    """How the recorded actions of one robot become joint targets."""
+
+    kind: str
+    """`joints`, `tool-steps`, or `none` where they cannot."""
+    names: tuple[str, ...]
+    """Of the elements of an action."""
+    joints: tuple[JointSignal, ...]
+    model_joints: tuple[str, ...]
+    """The robot model's joint of each logged one."""
+    robot: Any = None
+    """`mujoco.MjModel` of the robot as its file describes it."""
+    link: str = ""
+    """What carries the tool."""
+
+    def path(self, episode: Episode) -> JointPath | None:
+        """What the actions of an episode asked for; None where that cannot be known."""
+        return commanded_path(
+            self.kind, episode, self.names, self.joints, robot=self.robot, link=self.link,
+            model_joints=self.model_joints,
+        )  # fmt: skip
+
+
+def action_reader(
+    robot: RobotModel | None,
+    blobs: Blobs,
+    *,
+    names: Sequence[str],
+    units: Sequence[str],
+    joints: Sequence[JointSignal],
+    model_joints: Sequence[str],
+    given: str = "auto",
+    arms: Mapping[str, Sequence[str]],
+) -> ActionReader:
+    """A reader of actions with these names and units; `given` and `arms` are what settings say of them."""
+    kind = kind_of_actions(names, units, joints, given)
+    parts = (tuple(names), tuple(joints), tuple(model_joints))
+    if kind == NONE or robot is None or not any(model_joints):
+        return ActionReader(NONE, *parts)
+    model = compile_stored_robot(robot, blobs)
+    found = find_arms(kinematic_tree(model), model_joints, joints, arms)
+    if kind == TOOL_STEPS and len(found) != 1:  # nothing says which arm's tool is meant
+        return ActionReader(NONE, *parts)
+    return ActionReader(kind, *parts, robot=model, link=found[0].link)
 
 
 def kind_of_actions(names: Sequence[str], units: Sequence[str], joints: Sequence[JointSignal], given: str) -> str:

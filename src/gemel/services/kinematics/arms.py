@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gemel.artifacts.capture import JointSignal
-from gemel.artifacts.twin import Twin
 from gemel.errors import ConfigError, choices_text
 from gemel.services.kinematics.tree import KinematicTree
 
@@ -29,15 +28,21 @@ class Arm:
 
 
 def find_arms(
-    tree: KinematicTree, twin: Twin, joints: Sequence[JointSignal], given: Mapping[str, Sequence[str]]
+    tree: KinematicTree,
+    model_joints: Sequence[str],
+    joints: Sequence[JointSignal],
+    given: Mapping[str, Sequence[str]],
 ) -> tuple[Arm, ...]:
-    """The arms that `given` names by logged joints, else one for each root link that has logged joints."""
-    known = {signal.name: column for column, signal in enumerate(joints) if twin.joints[column]}
+    """The arms that `given` names by logged joints, else one for each root link that has logged joints.
+
+    `model_joints` are the robot model's joints of the logged ones, empty for those that it has not.
+    """
+    known = {signal.name: column for column, signal in enumerate(joints) if model_joints[column]}
     if given:
         groups = {name: _columns(name, members, known) for name, members in given.items()}
     else:
-        groups = _by_root(tree, twin, known)
-    return tuple(_arm(name, columns, tree, twin, joints) for name, columns in groups.items())
+        groups = _by_root(tree, model_joints, known)
+    return tuple(_arm(name, columns, tree, model_joints, joints) for name, columns in groups.items())
 
 
 def _columns(name: str, members: Sequence[str], known: Mapping[str, int]) -> list[int]:
@@ -50,19 +55,25 @@ def _columns(name: str, members: Sequence[str], known: Mapping[str, int]) -> lis
     return [known[member] for member in members]
 
 
-def _by_root(tree: KinematicTree, twin: Twin, known: Mapping[str, int]) -> dict[str, list[int]]:
+def _by_root(tree: KinematicTree, model_joints: Sequence[str], known: Mapping[str, int]) -> dict[str, list[int]]:
     groups: dict[int, list[int]] = {}
     for column in known.values():
-        link = tree.joints[tree.joint(twin.joints[column])].link
+        link = tree.joints[tree.joint(model_joints[column])].link
         groups.setdefault(tree.ancestors(link)[0], []).append(column)
     if len(groups) == 1:
         return {"arm": next(iter(groups.values()))}
     return {tree.links[root].removesuffix("_base"): columns for root, columns in groups.items()}
 
 
-def _arm(name: str, columns: Sequence[int], tree: KinematicTree, twin: Twin, joints: Sequence[JointSignal]) -> Arm:
+def _arm(
+    name: str,
+    columns: Sequence[int],
+    tree: KinematicTree,
+    model_joints: Sequence[str],
+    joints: Sequence[JointSignal],
+) -> Arm:
     grippers = tuple(c for c in columns if any(word in joints[c].name.lower() for word in _GRIPPER_WORDS))
-    links = [tree.joints[tree.joint(twin.joints[c])].link for c in columns if c not in grippers]
+    links = [tree.joints[tree.joint(model_joints[c])].link for c in columns if c not in grippers]
     if not links:
         raise ConfigError(
             f"The arm {name!r} has no joint besides its gripper.", remedy="correct [evaluate.arms] in twin.toml"
