@@ -25,13 +25,14 @@ def twin_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project = open_project(folder)
     run_project(project, ScreenReporter(), last="split")
     store = Store(project.store_folder)
-    twin = block_twin(store, {"contact/t_block-table/friction": (0.4, 0.6)}, robot=sample_robot(store))
+    believed = {"contact/t_block-table/friction": (0.4, 0.6), "robot/joint1/delay": (0.08, 0.12)}
+    twin = block_twin(store, believed, robot=sample_robot(store))
     store.put(twin, Provenance("assemble", {}, {}, {}, "", 0, "cpu"), key="made", duration_s=0.0)
     store.close()
     return folder
 
 
-def test_a_robot_waits_where_calibration_trials_start_and_is_as_late_as_they_say(twin_folder: Path) -> None:
+def test_a_robot_waits_where_calibration_trials_start_and_is_as_late_as_its_belief_says(twin_folder: Path) -> None:
     import gemel.envs
 
     robot = gemel.envs.make_robot(twin_folder, task="push-t")
@@ -41,8 +42,8 @@ def test_a_robot_waits_where_calibration_trials_start_and_is_as_late_as_they_say
     (x_low, x_high), (y_low, y_high) = (robot.arena.task.initial_conditions[f"tip/{axis}"] for axis in "xy")
     assert x_low - 0.02 < x < x_high + 0.02
     assert y_low - 0.02 < y < y_high + 0.02
-    assert 0.03 < robot.arena.delay_s < 0.2
     robot.reset({"object/x": 0.45})
+    assert robot.playground.drawn(["robot/joint1/delay"])[0, 0] == pytest.approx(0.1)
     robot.act(np.array([0.01, 0.0]))
     assert robot.observe().time_s == pytest.approx(0.1)
 

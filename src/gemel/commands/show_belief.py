@@ -1,12 +1,14 @@
 """A belief as a table: every parameter with its median, its 90 % interval and where it comes from."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from gemel.artifacts.belief import Belief
 from gemel.commands.screen import print_table
+from gemel.services.sim.drives import is_drive_parameter
 from gemel.services.stats import weighted_quantiles
 from gemel.store.store import Store
 
@@ -43,10 +45,24 @@ def print_posterior(store_folder: Path, prior_address: str, address: str) -> Non
         name: weighted_quantiles(before.samples[:, i], before.weights, _SHOWN) for i, name in enumerate(before.names)
     }
     columns = ("parameter", "median", "90 % interval", "before", "unit", "source", "episodes")
-    print_table("Posterior: what motion taught", columns, [
+    rows = [
         (parameter.name, f"{median:.3g}", f"{low:.3g} to {high:.3g}",
          f"{ranges[parameter.name][0]:.3g} to {ranges[parameter.name][2]:.3g}" if parameter.name in ranges else "",
          parameter.unit, parameter.source.value, ", ".join(parameter.episodes))
         for parameter, column in zip(after.parameters, after.samples.T, strict=True)
         for low, median, high in [weighted_quantiles(column, after.weights, _SHOWN)]
-    ])  # fmt: skip
+    ]  # fmt: skip
+    print_table("Posterior: what motion taught", columns, joined_drives(rows))
+
+
+def joined_drives(rows: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    """Rows of drives, `robot/JOINT/KIND`, that differ in the joint alone become one that names all joints."""
+    joined: dict[tuple[str, ...], list[str]] = {}
+    for name, *rest in rows:
+        joint, _, kind = name.removeprefix("robot/").rpartition("/")
+        key = (kind, *rest) if is_drive_parameter(name) else (name, *rest)
+        joined.setdefault(key, []).append(joint)
+    return [
+        (f"robot/{' '.join(joints)}/{key[0]}" if "/" not in key[0] else key[0], *key[1:])
+        for key, joints in joined.items()
+    ]

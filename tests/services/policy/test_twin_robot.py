@@ -140,31 +140,3 @@ def test_a_task_about_another_object_is_refused(made: tuple[Twin, Store]) -> Non
 
     with pytest.raises(ConfigError, match="handles \\['hammer'\\]"):
         make_twin_robot(*made, task=get_task("push-hammer"), home=HOME)
-
-
-def test_how_late_an_arm_follows_is_read_from_its_trials(made: tuple[Twin, Store]) -> None:
-    """A twin whose servos are 80 ms late acts at random; its trials tell that, to 15 ms."""
-    from dataclasses import replace
-
-    from gemel.services.policy.command_delay import command_delay_s
-
-    robot = make_twin_robot(*made, task=TASK, home=HOME)
-    robot.playground.arena = replace(robot.arena, delay_s=0.08)
-    robot.playground._names = [*robot.playground._names, *(f"robot/{name}/delay" for name in robot.joint_names)]
-    robot.playground._parameters = np.zeros((1, len(robot.playground._names)))
-
-    class Wander(Push):
-        rng = np.random.default_rng(0)
-
-        def act(self, observation: Observation) -> np.ndarray:
-            return self.rng.uniform(-0.015, 0.015, (3, 2))
-
-    start = {"object/x": 0.6, "object/y": -0.2, "tip/x": 0.4, "tip/y": 0.2}
-    trials = [
-        run_episode(robot, Wander(robot), replace(TASK, time_limit_s=3.0), initial_condition=start) for _ in range(2)
-    ]
-    arm = robot.arena.arm
-    assert arm is not None
-    found = command_delay_s(arm, trials, range(6), period_s=TASK.control_period_s, largest_m=0.02)
-    assert found == pytest.approx(0.08, abs=0.015)
-    assert command_delay_s(arm, (), range(6), period_s=0.1, largest_m=0.02) == 0.0

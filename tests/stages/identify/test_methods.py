@@ -154,6 +154,41 @@ def test_more_starts_find_the_right_valley() -> None:
     assert np.sum(errors(12) < 1.0) >= 5
 
 
+class Rough(Line):
+    """Twelve pushes that depend on two of eight parameters and jump as contacts do."""
+
+    parameters = tuple(_parameter(f"p{k}", -3.0, 3.0) for k in range(8))
+    truth = np.array([1.4, -1.2, *np.zeros(6)])
+    noise = NoiseLayout(
+        group=np.zeros(60, dtype=int), scale=np.full(60, 0.1), series=np.repeat(np.arange(12), 5),
+        times_s=np.tile(np.arange(5) * 0.1, 12), names=("push",), block=np.repeat(np.arange(12), 5), block_worth=0.5,
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.observed = self.predict(self.truth[None])[0] + 0.1 * np.random.default_rng(0).standard_normal(60)
+
+    def predict(self, draws: np.ndarray) -> np.ndarray:
+        a, b, turn = draws[:, :1], draws[:, 1:2], 0.7 * np.arange(12)
+        rough = 0.2 * np.sign(np.sin(40.0 * draws.sum(axis=1, keepdims=True) + turn))
+        return np.asarray(np.repeat(a * np.cos(turn) + b * np.sin(turn) + rough, 5, axis=1))
+
+
+def test_rough_pushes_with_many_parameters_are_told_by_true_simulations() -> None:
+    """`auto` takes them as they are: the posterior holds the truth and fits it as well as any simulation that ran."""
+    problem, inside = Rough(), []
+    for seed in range(3):
+        posterior, info = identify_problem(
+            problem, flat_belief(problem.parameters), IdentifyConfig(ensemble=64, draws=500),
+            rng=np.random.default_rng(seed),
+        )  # fmt: skip
+        assert info.method == "population"
+        low, high = np.quantile(posterior.samples, [0.025, 0.975], axis=0)
+        inside.append((low <= problem.truth) & (problem.truth <= high))
+        assert posterior.samples[:, 0].std() < 0.6
+        assert posterior.samples[:, 3].std() > 1.3  # what nothing depends on stays as wide as the prior
+    assert np.mean(inside) > 0.85
+
+
 def test_progress_grows_with_simulations() -> None:
     """Many small steps, none backwards, none beyond the end."""
     problem, told = Line(), list[float]()

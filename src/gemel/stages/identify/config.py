@@ -15,7 +15,7 @@ _FEW = 4
 """Up to so many parameters a few thousand true simulations say what the posterior is."""
 PIXEL_WORTH = 0.15
 """Independent images that all images of a piece of motion count as; as for tracks when the refinement was made."""
-METHODS = ("eki", "svgd", "npe", "gauss_newton")
+METHODS = ("auto", "population", "eki", "svgd", "npe", "gauss_newton")
 DERIVATIVES = ("differences", "mjx")
 
 
@@ -23,9 +23,11 @@ DERIVATIVES = ("differences", "mjx")
 class IdentifyConfig:
     """How physical parameters are inferred from tracks."""
 
-    method: str = "eki"
-    """`eki`: ensemble Kalman inversion, corrected by an emulator (default). `svgd`: Stein particles. `npe`: neural
-    posterior. `gauss_newton`: least squares and a linearised interval, for smooth problems."""
+    method: str = "auto"
+    """`auto`: `population` where pushes count as few numbers, as in tracks of objects, and parameters are many, else
+    `eki`. `population`: true simulations, weighed and drawn anew where they fit. `eki`: ensemble Kalman inversion,
+    corrected by an emulator. `svgd`: Stein particles. `npe`: neural posterior. `gauss_newton`: least squares and a
+    linearised interval, for smooth problems."""
     ensemble: int = 0
     """Simulations per round; 0 chooses by the number of parameters."""
     kalman_steps: int = 4
@@ -37,6 +39,10 @@ class IdentifyConfig:
     """Most rounds in which the emulator asks for simulations where the posterior lies."""
     worth: float = 200.0
     """Independent posterior draws that the true simulations at the end have to be worth."""
+    rounds: int = 8
+    """Most rounds of `population` after the first, which is twice as large."""
+    least_worth: float = 40.0
+    """Independent draws that `population` has to be worth; its likelihood is tempered until it is."""
     generations: int = 40
     """Most rounds of true simulations at the end, where parameters are few; 0 leaves the emulator's draws."""
     draws: int = 2000
@@ -92,7 +98,9 @@ class IdentifyConfig:
         return parameters <= _FEW and self.generations > 0
 
     def most_rollouts(self, parameters: int) -> int:
-        """How many simulations the default method makes at most."""
+        """How many simulations `population`, or else `eki`, makes at most."""
+        if self.method == "population":
+            return self.ensemble_size(parameters) * (2 + self.rounds)
         last = self.generations if self.is_sharpened(parameters) else 0
         return self.ensemble_size(parameters) * (self.starts * self.kalman_steps + self.refinements + last)
 

@@ -103,8 +103,8 @@ def _lowest(values: Float[np.ndarray, " shift"]) -> float:
 
 
 def _drive(
-    lags_s: Float[np.ndarray, " *n"], lead_s: float, *, is_fed_forward: bool
-) -> tuple[Float[np.ndarray, " *n"], Float[np.ndarray, " *n"]]:
+    lags_s: Float[np.ndarray, " n"], lead_s: float, *, is_fed_forward: bool
+) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
     """Delay and lead [s] that make a servo, which trails by `lead_s` if nothing is done, follow so late."""
     if is_fed_forward:
         return lags_s, np.full_like(lags_s, lead_s)
@@ -116,10 +116,9 @@ def _is_fed_forward(scene: CompiledTwin, trials: Sequence[Trial], lag_s: float, 
     simulator = SimulatorNative(scene.model, 2)
     names, values = [], []
     for joint, lead_s in leads_s.items():
-        drives = [_drive(np.array(lag_s), lead_s, is_fed_forward=fed) for fed in (True, False)]
-        for kind, column in zip(("delay", "lead"), np.array(drives, dtype=float).T, strict=True):
-            names.append(f"robot/{joint}/{kind}")
-            values.append(column)
+        drives = [_drive(np.array([lag_s]), lead_s, is_fed_forward=fed) for fed in (True, False)]
+        names += [f"robot/{joint}/delay", f"robot/{joint}/lead"]
+        values += list(np.array(drives)[:, :, 0].T)
     if not names:
         return True
     simulator.set_parameters(names, np.stack(values, axis=1))

@@ -48,6 +48,7 @@ def identify_problem(
 ) -> tuple[Belief, IdentifyInfo]:
     """The posterior over the problem's parameters; `episodes` are those that its data comes from."""
     check_prior(problem, prior)
+    config = replace(config, method=chosen_method(config, problem))
     if on_progress is not None:
         problem = CountedProblem(problem, config.most_rollouts(len(problem.parameters)), on_progress)
     to_normal = PriorMap.of(prior)
@@ -68,8 +69,20 @@ def identify_problem(
     return replace(prior, parameters=sources, samples=samples, weights=fit.weights), info
 
 
+def chosen_method(config: IdentifyConfig, problem: Problem) -> str:
+    """What `auto` means: true simulations alone where many parameters meet pushes that count as few numbers each."""
+    if config.method != "auto":
+        return config.method
+    is_broad = problem.noise.block is not None and not config.is_sharpened(len(problem.parameters))
+    return "population" if is_broad else "eki"
+
+
 def method_of(name: str) -> Callable[[Problem, PriorMap, IdentifyConfig, np.random.Generator], Fit]:
     """The method of that name, imported only when it is used."""
+    if name == "population":
+        from gemel.stages.identify.methods.population import fit_population
+
+        return fit_population
     if name == "svgd":
         from gemel.stages.identify.methods.svgd import fit_svgd
 
