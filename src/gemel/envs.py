@@ -77,8 +77,8 @@ def open_twin(folder: str | Path, *, task: str | None = None) -> OpenedTwin:
 
 
 def make_robot(
-    project: str | Path | OpenedTwin, *, task: str | None = None, cameras: str | Sequence[str] = (), seed: int = 0,
-    **options: Any,
+    project: str | Path | OpenedTwin, *, task: str | None = None, cameras: str | Sequence[str] = (),
+    seed: int | None = 0, **options: Any,
 ) -> TwinRobot:  # fmt: skip
     """A project's twin behind the `Robot` protocol; options are those of `make_twin_robot`."""
     _check_seed(seed)
@@ -97,9 +97,9 @@ def make_playground(
     cameras: str | Sequence[str] = (),
     randomisation: Randomisation | None = None,
     backend: str = "native",
-    seed: int = 0,
+    seed: int | None = None,
 ) -> Playground:
-    """Simulations of a project's twin, with a flight recorder in `PROJECT/flight`."""
+    """Simulations of a project's twin, with a flight recorder in `PROJECT/flight`; without a seed each time others."""
     _check_seed(seed)
     opened = open_twin(twin, task=task)
     arena = twin_arena(opened.twin, opened.blobs, task=opened.task, home=opened.home)
@@ -121,12 +121,14 @@ def make_env(twin: str | Path, *, render_mode: str | None = None, **options: Any
     return TwinEnv(make_playground(twin, 1, **options), render_mode=render_mode)
 
 
-def make_vector_env(twin: str | Path, num_envs: int = 1, **options: Any) -> Any:
+def make_vector_env(
+    twin: str | Path, num_envs: int = 1, *, render_mode: str | None = None, **options: Any
+) -> Any:  # fmt: skip
     """`gymnasium.make_vec` calls this; options are those of `make_playground`."""
     _require_gymnasium()
-    from gemel.services.policy.twin_env import TwinVectorEnv
+    from gemel.services.policy.twin_vector_env import TwinVectorEnv
 
-    return TwinVectorEnv(make_playground(twin, num_envs, **options))
+    return TwinVectorEnv(make_playground(twin, num_envs, **options), render_mode=render_mode)
 
 
 def _names(cameras: str | Sequence[str]) -> Sequence[str]:
@@ -134,9 +136,13 @@ def _names(cameras: str | Sequence[str]) -> Sequence[str]:
     return (cameras,) if isinstance(cameras, str) else cameras
 
 
-def _check_seed(seed: int) -> None:
-    if seed < 0:
-        raise ConfigError(f"The seed is {seed}; seeds begin at 0.", remedy="give a whole number from 0 on")
+def _check_seed(seed: object) -> None:
+    is_number = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+    if seed is not None and not (is_number and int(seed) >= 0):  # type: ignore[call-overload]
+        raise ConfigError(
+            f"The seed is {seed!r}; seeds begin at 0.",
+            remedy="give a whole number from 0 on, or None for another one every time",
+        )
 
 
 def _require_gymnasium() -> None:

@@ -101,7 +101,7 @@ def _compared(device: str, count: int, periods: int, seed: int, *, rounds: int) 
 
 
 def _vector_env(ground: Playground) -> Any:
-    from gemel.services.policy.twin_env import TwinVectorEnv
+    from gemel.services.policy.twin_vector_env import TwinVectorEnv
 
     return TwinVectorEnv(ground)
 
