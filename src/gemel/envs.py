@@ -3,6 +3,8 @@
 import gemel.envs, gymnasium
 env = gymnasium.make("gemel/Twin-v0", twin="my-project", task="push-t")
 envs = gymnasium.make_vec("gemel/Twin-v0", num_envs=256, twin="my-project", task="push-t")
+
+Gymnasium has no plugins; "gemel.envs:gemel/Twin-v0" makes it import this file by itself.
 """
 
 from collections.abc import Sequence
@@ -61,7 +63,7 @@ class OpenedTwin:
 
 
 def open_twin(folder: str | Path, *, task: str | None = None) -> OpenedTwin:
-    """A project's newest twin. `task` names another task than the project's."""
+    """A project's newest twin. `task` names another task than the project's; without either there is none."""
     project = open_project(Path(folder))
     store = Store.open(project.store_folder)
     latest = {e.body["stage"]: str(e.body["address"]) for e in store.ledger.entries("artifact")}
@@ -121,9 +123,7 @@ def make_env(twin: str | Path, *, render_mode: str | None = None, **options: Any
     return TwinEnv(make_playground(twin, 1, **options), render_mode=render_mode)
 
 
-def make_vector_env(
-    twin: str | Path, num_envs: int = 1, *, render_mode: str | None = None, **options: Any
-) -> Any:  # fmt: skip
+def make_vector_env(twin: str | Path, num_envs: int = 1, *, render_mode: str | None = None, **options: Any) -> Any:
     """`gymnasium.make_vec` calls this; options are those of `make_playground`."""
     _require_gymnasium()
     from gemel.services.policy.twin_vector_env import TwinVectorEnv
