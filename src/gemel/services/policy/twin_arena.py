@@ -29,7 +29,7 @@ def twin_arena(
     twin: Twin, blobs: Blobs, *, task: Task | None = None, home: Float[np.ndarray, " joint"] | None = None,
     has_force_sensors: bool = False,
 ) -> Arena:  # fmt: skip
-    """The twin's own task (`task_of`), or another one; `home` are readings where the robot waits, by default at rest."""
+    """The twin's own task (`task_of`) or another one; `home` are readings where the robot waits, by default at rest."""
     if twin.robot is None or not any(twin.joints):
         raise ConfigError("The twin has no robot that could act.", remedy="give the robot model under [robot]")
     task = task or task_of(twin)
