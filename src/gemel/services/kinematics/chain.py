@@ -31,6 +31,27 @@ Vector = Float[np.ndarray, "3"]
 
 
 @dataclass(frozen=True, eq=False)
+class _Station:
+    """A joint on the way to the tip, in the frame that the joint before it moves."""
+
+    joint: int
+    is_hinge: bool
+    rest: float
+    anchor: Vector
+    factors: Float[np.ndarray, "3 12"]
+    """Side by side: rotation at rest, the same times K and K² of Rodrigues, axis, anchor, origin."""
+
+    @staticmethod
+    def of(index: int, joint: TreeJoint, T: Float[np.ndarray, "4 4"]) -> "_Station":
+        """A joint whose link at rest is at `T` in the frame before."""
+        R, (x, y, z) = T[:3, :3], joint.axis
+        K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+        columns = [R @ joint.axis, R @ joint.anchor + T[:3, 3], T[:3, 3]]
+        factors = np.concatenate([R, R @ K, R @ K @ K, np.stack(columns, axis=1)], axis=1)
+        return _Station(index, joint.is_hinge, joint.rest, joint.anchor, factors)
+
+
+@dataclass(frozen=True, eq=False)
 class Chain:
     """Links from the base to the one that carries the tip."""
 
@@ -85,33 +106,38 @@ class Chain:
         return np.array([self.tree.joints[j].is_hinge for j in self.joints], dtype=bool)
 
     @cached_property
-    def _stations(self) -> tuple[tuple[Matrix, Vector, tuple[tuple[int, TreeJoint], ...]], ...]:
-        """Rotation and place of each link in its parent at rest, and the joints that move it then."""
-        rest = self.tree.Ts_parent_link.as_matrix()
-        moved = {link: tuple((j, self.tree.joints[j]) for j in self.joints if self.tree.joints[j].link == link)
-                 for link in self.links}  # fmt: skip
-        return tuple((rest[link, :3, :3].copy(), rest[link, :3, 3].copy(), moved[link]) for link in self.links)
+    def _stations(self) -> tuple[tuple[_Station, ...], Matrix, Vector]:
+        """One for each joint that moves the tip, then rotation and place of the tip in the last one's frame."""
+        rest, stations = self.tree.Ts_parent_link.as_matrix(), []
+        T = np.eye(4)
+        for link in self.links:
+            T = T @ rest[link]
+            for j in self.joints:
+                if self.tree.joints[j].link == link:
+                    stations.append(_Station.of(j, self.tree.joints[j], T))
+                    T = np.eye(4)
+        return tuple(stations), T[:3, :3], T[:3, :3] @ self.p_link_tip + T[:3, 3]
 
     def _walk(self, q: Joints) -> tuple[Rotations, Points, PointsOfJoints, PointsOfJoints]:
         """Rotations and places of the tips, and axes and anchors of the chain's joints, all in the base.
 
-        Environments do this several times in each control period: rotations and places are kept apart, and products
-        with what is the same in all arms are single products of long matrices.
+        Environments do this several times in each control period, so what a rotation is multiplied with on its way is
+        one product of long matrices for each joint.
         """
+        stations, last_R, last_p = self._stations
         R, p = np.tile(np.eye(3), (len(q), 1, 1)), np.zeros((len(q), 3))
-        axes, anchors = [], []
-        for rest_R, rest_p, moved in self._stations:
-            p, R = p + R @ rest_p, _turned(R, rest_R)
-            for j, joint in moved:
-                axes.append(R @ joint.axis)
-                anchors.append(p + R @ joint.anchor)
-                travel = q[:, j] - joint.rest
-                if joint.is_hinge:
-                    R = _hinged(R, joint.axis, travel)
-                    p = anchors[-1] - R @ joint.anchor
-                else:
-                    p = p + travel[:, None] * axes[-1]
-        return R, p + R @ self.p_link_tip, np.stack(axes, axis=1), np.stack(anchors, axis=1)
+        axes, anchors = np.empty((2, len(q), len(stations), 3))
+        for k, station in enumerate(stations):
+            travel = q[:, station.joint] - station.rest
+            parts = _turned(R, station.factors)  # (n, 3, 12)
+            axes[:, k], anchors[:, k] = parts[:, :, 9], p + parts[:, :, 10]
+            if station.is_hinge:  # Rodrigues
+                R = parts[:, :, :3] + np.sin(travel)[:, None, None] * parts[:, :, 3:6]
+                R += (1.0 - np.cos(travel))[:, None, None] * parts[:, :, 6:9]
+                p = anchors[:, k] - R @ station.anchor if station.anchor.any() else anchors[:, k]
+            else:
+                R, p = np.ascontiguousarray(parts[:, :, :3]), p + parts[:, :, 11] + travel[:, None] * axes[:, k]
+        return _turned(R, last_R), p + R @ last_p, axes, anchors
 
     def _jacobian(self, p: Points, axes: PointsOfJoints, anchors: PointsOfJoints) -> Float[np.ndarray, "n 6 moved"]:
         """How tips move with each joint of the chain: position first, then rotation, in the base."""
@@ -120,18 +146,9 @@ class Chain:
         return np.swapaxes(np.concatenate([moves, np.where(is_hinge, axes, 0.0)], axis=2), 1, 2)
 
 
-def _turned(R: Rotations, right: Matrix) -> Rotations:
+def _turned(R: Rotations, right: Float[np.ndarray, "3 _"]) -> Float[np.ndarray, "n 3 _"]:
     """`R @ right` of many rotations and one matrix."""
-    return (R.reshape(-1, 3) @ right).reshape(R.shape)
-
-
-def _hinged(R: Rotations, axis: Vector, angle: Float[np.ndarray, " n"]) -> Rotations:
-    """Rotations followed by turns about an axis of their own (Rodrigues)."""
-    x, y, z = axis
-    K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    across = _turned(R, K)
-    twice = _turned(across, K)
-    return R + np.sin(angle)[:, None, None] * across + (1.0 - np.cos(angle))[:, None, None] * twice
+    return (R.reshape(-1, 3) @ right).reshape(len(R), 3, -1)
 
 
 def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:

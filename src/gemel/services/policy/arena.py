@@ -21,7 +21,9 @@ from gemel.services.policy.site import Site
 Values = Float[np.ndarray, " n"]
 _PLACES = ("object/x", "object/y", "object/z", "object/yaw")
 _PLACING_STEPS = 30
-"""Steps of inverse kinematics that bring an arm from home to its start."""
+"""Most steps of inverse kinematics that bring an arm from home to its start..."""
+_PLACED_RAD = 1e-9
+"""...fewer where a step moves no joint by more than this [rad or m]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +116,9 @@ class Arena:
         if self.arm is not None and {"tip/x", "tip/y"} <= set(given) and not is_given:
             places = np.column_stack([given["tip/x"], given["tip/y"]])
             for _ in range(_PLACING_STEPS):
-                readings = self.arm.reach(places, readings)
+                before, readings = readings, self.arm.reach(places, readings)
+                if np.abs(readings - before).max(initial=0.0) < _PLACED_RAD:
+                    break
         return self.place(readings, self._placed(given, count)), readings
 
     def readings(self, qpos: Float[np.ndarray, "n nq"]) -> Float[np.ndarray, "n joint"]:
