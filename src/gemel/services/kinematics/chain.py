@@ -153,8 +153,10 @@ def _turned(R: Rotations, right: Float[np.ndarray, "3 _"]) -> Float[np.ndarray, 
 
 def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Cross products along the last axis; numpy's own is several times as slow for short vectors."""
-    (ax, ay, az), (bx, by, bz) = np.moveaxis(a, -1, 0), np.moveaxis(b, -1, 0)
-    return np.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], axis=-1)
+    out = np.empty(np.broadcast_shapes(a.shape, b.shape))
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        out[..., i] = a[..., j] * b[..., k] - a[..., k] * b[..., j]
+    return out
 
 
 def _turn(goal: Rotations, now: Rotations) -> Points:
