@@ -1,5 +1,8 @@
 """A project's twin as robot and environments, from its folder: what users call."""
 
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +10,7 @@ import pytest
 
 from gemel.artifacts.provenance import Provenance
 from gemel.artifacts.twin import Twin
+from gemel.benchmarks.rollout_scene import nominal_looks
 from gemel.commands.screen import ScreenReporter
 from gemel.errors import ConfigError
 from gemel.pipeline import run_project
@@ -25,14 +29,16 @@ def twin_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project = open_project(folder)
     run_project(project, ScreenReporter(), last="split")
     store = Store(project.store_folder)
-    believed = {"contact/t_block-table/friction": (0.4, 0.6), "robot/joint1/delay": (0.08, 0.12)}
-    twin = block_twin(store, believed, robot=sample_robot(store))
+    believed = {"contact/t_block-table/friction": (0.4, 0.6), "robot/joint1/delay": (0.08, 0.1)}
+    twin, looks = block_twin(store, believed, robot=sample_robot(store)), nominal_looks()
+    seen = replace(twin.reconstruction, objects=looks.objects, table=looks.table, cameras=looks.cameras)
+    twin = replace(twin, reconstruction=seen)
     store.put(twin, Provenance("assemble", {}, {}, {}, "", 0, "cpu"), key="made", duration_s=0.0)
     store.close()
     return folder
 
 
-def test_a_robot_waits_where_calibration_trials_start_and_is_as_late_as_its_belief_says(twin_folder: Path) -> None:
+def test_a_robot_waits_where_calibration_trials_start_and_is_as_late_as_is_believed(twin_folder: Path) -> None:
     import gemel.envs
 
     robot = gemel.envs.make_robot(twin_folder, task="push-t")
@@ -43,9 +49,9 @@ def test_a_robot_waits_where_calibration_trials_start_and_is_as_late_as_its_beli
     assert x_low - 0.02 < x < x_high + 0.02
     assert y_low - 0.02 < y < y_high + 0.02
     robot.reset({"object/x": 0.45})
-    assert robot.playground.drawn(["robot/joint1/delay"])[0, 0] == pytest.approx(0.1)
     robot.act(np.array([0.01, 0.0]))
     assert robot.observe().time_s == pytest.approx(0.1)
+    np.testing.assert_allclose(robot.playground.drawn(["robot/joint1/delay"]), 0.09)
 
 
 def test_environments_are_made_by_name(twin_folder: Path) -> None:
@@ -110,10 +116,65 @@ def test_a_seed_below_zero_is_refused_in_words(twin_folder: Path) -> None:
 
 
 def test_a_plain_string_means_one_camera(twin_folder: Path) -> None:
-    """This twin has no cameras; the one that is missed is `front`, not `f`."""
+    """This twin has no camera above; the one that is missed is `top`, not `t`."""
     import gemel.envs
 
-    with pytest.raises(ConfigError, match="'front'"):
-        gemel.envs.make_robot(twin_folder, task="push-t", cameras="front")
-    with pytest.raises(ConfigError, match="'front'"):
-        gym.make(gemel.envs.ID, twin=str(twin_folder), task="push-t", cameras="front")
+    with pytest.raises(ConfigError, match="'top'"):
+        gemel.envs.make_robot(twin_folder, task="push-t", cameras="top")
+    with pytest.raises(ConfigError, match="'top'"):
+        gym.make(gemel.envs.ID, twin=str(twin_folder), task="push-t", cameras="top")
+
+
+def test_images_of_a_project_as_an_environment(twin_folder: Path) -> None:
+    """One simulation and two: observations have the camera's frames, and those are what is rendered."""
+    import gemel.envs
+
+    options = {"twin": str(twin_folder), "task": "push-t", "cameras": "front", "render_mode": "rgb_array", "seed": 0}
+    env = gym.make(gemel.envs.ID, **options)
+    seen, _ = env.reset()
+    assert env.observation_space.contains(seen)
+    assert seen["front"].shape == (120, 160, 3)
+    assert seen["front"].std() > 10.0
+    np.testing.assert_array_equal(env.render(), seen["front"])
+    many = gym.make_vec(gemel.envs.ID, num_envs=2, vectorization_mode="vector_entry_point", **options)
+    many.reset()
+    seen, *_ = many.step(np.zeros((2, 2), dtype=np.float32))
+    assert many.observation_space.contains(seen)
+    np.testing.assert_array_equal(np.stack(many.render()), seen["front"])
+
+
+def test_a_project_that_names_no_task_gets_the_one_of_its_object(twin_folder: Path) -> None:
+    """The T-block belongs to one push alone; a warning says that it was chosen."""
+    import gemel.envs
+
+    with pytest.warns(UserWarning, match="names no task; 'push-t' is used"):
+        env = gym.make(gemel.envs.ID, twin=str(twin_folder))
+    assert env.unwrapped.ground.arena.task.name == "push-t"
+
+
+def test_a_thing_that_no_push_handles_needs_a_task(twin_folder: Path) -> None:
+    import gemel.envs
+    from gemel.services.policy.twin_task import task_of
+
+    twin = gemel.envs.open_twin(twin_folder).twin
+    other = replace(twin, colliders={"mug": next(iter(twin.colliders.values()))})
+    with pytest.raises(ConfigError, match=r"\['mug'\], are not those of exactly one push\. Tasks: push-t, push-hammer"):
+        task_of(other)
+
+
+def test_gymnasium_finds_the_environment_without_an_import() -> None:
+    """In a fresh interpreter, by the name of the module before the colon."""
+    code = "import gymnasium; gymnasium.make('gemel.envs:gemel/Twin-v0', twin='nowhere')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "NamespaceNotFound" not in done.stderr
+    assert "GemelError" in done.stderr or "ConfigError" in done.stderr
+
+
+@pytest.mark.parametrize("seed", ["one", 1.5, True])
+def test_seeds_that_are_no_whole_numbers_are_refused(seed: object) -> None:
+    import gemel.envs
+
+    with pytest.raises(ConfigError, match="seeds begin at 0"):
+        gemel.envs._check_seed(seed)
+    gemel.envs._check_seed(None)
+    gemel.envs._check_seed(np.int64(3))

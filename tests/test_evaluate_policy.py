@@ -69,6 +69,7 @@ def test_bad_input_is_told_in_words(
         ("--out", "file/sub", "is no folder"),
         ("--record", "file", "is a file; a dataset is a folder"),
         ("--record", "file/sub", "is no folder"),
+        ("--record", "/proc/rec", "Nothing can be written to /proc"),
     ],
 )
 def test_places_that_cannot_be_written_to_are_refused_before_the_first_episode(

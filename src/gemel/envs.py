@@ -3,6 +3,8 @@
 import gemel.envs, gymnasium
 env = gymnasium.make("gemel/Twin-v0", twin="my-project", task="push-t")
 envs = gymnasium.make_vec("gemel/Twin-v0", num_envs=256, twin="my-project", task="push-t")
+
+Gymnasium has no plugins; "gemel.envs:gemel/Twin-v0" makes it import this file by itself.
 """
 
 from collections.abc import Sequence
@@ -61,7 +63,7 @@ class OpenedTwin:
 
 
 def open_twin(folder: str | Path, *, task: str | None = None) -> OpenedTwin:
-    """A project's newest twin. `task` names another task than the project's."""
+    """A project's newest twin. `task` names another task than the project's; without either there is none."""
     project = open_project(Path(folder))
     store = Store.open(project.store_folder)
     latest = {e.body["stage"]: str(e.body["address"]) for e in store.ledger.entries("artifact")}
@@ -77,8 +79,8 @@ def open_twin(folder: str | Path, *, task: str | None = None) -> OpenedTwin:
 
 
 def make_robot(
-    project: str | Path | OpenedTwin, *, task: str | None = None, cameras: str | Sequence[str] = (), seed: int = 0,
-    **options: Any,
+    project: str | Path | OpenedTwin, *, task: str | None = None, cameras: str | Sequence[str] = (),
+    seed: int | None = 0, **options: Any,
 ) -> TwinRobot:  # fmt: skip
     """A project's twin behind the `Robot` protocol; options are those of `make_twin_robot`."""
     _check_seed(seed)
@@ -97,9 +99,9 @@ def make_playground(
     cameras: str | Sequence[str] = (),
     randomisation: Randomisation | None = None,
     backend: str = "native",
-    seed: int = 0,
+    seed: int | None = None,
 ) -> Playground:
-    """Simulations of a project's twin, with a flight recorder in `PROJECT/flight`."""
+    """Simulations of a project's twin, with a flight recorder in `PROJECT/flight`; without a seed each time others."""
     _check_seed(seed)
     opened = open_twin(twin, task=task)
     arena = twin_arena(opened.twin, opened.blobs, task=opened.task, home=opened.home)
@@ -121,12 +123,12 @@ def make_env(twin: str | Path, *, render_mode: str | None = None, **options: Any
     return TwinEnv(make_playground(twin, 1, **options), render_mode=render_mode)
 
 
-def make_vector_env(twin: str | Path, num_envs: int = 1, **options: Any) -> Any:
+def make_vector_env(twin: str | Path, num_envs: int = 1, *, render_mode: str | None = None, **options: Any) -> Any:
     """`gymnasium.make_vec` calls this; options are those of `make_playground`."""
     _require_gymnasium()
-    from gemel.services.policy.twin_env import TwinVectorEnv
+    from gemel.services.policy.twin_vector_env import TwinVectorEnv
 
-    return TwinVectorEnv(make_playground(twin, num_envs, **options))
+    return TwinVectorEnv(make_playground(twin, num_envs, **options), render_mode=render_mode)
 
 
 def _names(cameras: str | Sequence[str]) -> Sequence[str]:
@@ -134,9 +136,13 @@ def _names(cameras: str | Sequence[str]) -> Sequence[str]:
     return (cameras,) if isinstance(cameras, str) else cameras
 
 
-def _check_seed(seed: int) -> None:
-    if seed < 0:
-        raise ConfigError(f"The seed is {seed}; seeds begin at 0.", remedy="give a whole number from 0 on")
+def _check_seed(seed: object) -> None:
+    is_number = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+    if seed is not None and not (is_number and int(seed) >= 0):  # type: ignore[call-overload]
+        raise ConfigError(
+            f"The seed is {seed!r}; seeds begin at 0.",
+            remedy="give a whole number from 0 on, or None for another one every time",
+        )
 
 
 def _require_gymnasium() -> None:

@@ -1,12 +1,15 @@
 """The rollout benchmark compares what it says it compares."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 pytest.importorskip("gymnasium", reason="needs the extra `gym`")
 
 
-def test_the_bare_engine_repeats_the_environment() -> None:
+@pytest.mark.parametrize("is_arm", [False, True])
+def test_the_bare_engine_repeats_the_environment(is_arm: bool, tmp_path: Path) -> None:
     """Same states, parameters and commands: after a run, bare MuJoCo stands where the environment's does."""
     from mujoco import batch
 
@@ -15,7 +18,7 @@ def test_the_bare_engine_repeats_the_environment() -> None:
     from gemel.services.policy.playground import Playground
     from gemel.services.sim.planar_push import FINE
 
-    arena = nominal_arena(detail=FINE)
+    arena = rollout.arm_arena(tmp_path / "store") if is_arm else nominal_arena(detail=FINE)
     simulator = rollout._simulator("cpu", arena.model, 4)
     env = rollout._vector_env(Playground(arena, simulator))
     record = rollout._recorded(env, simulator, 12, 0)
@@ -31,10 +34,11 @@ def test_the_bare_engine_repeats_the_environment() -> None:
 
 @pytest.mark.slow
 def test_the_smoke_version_gives_all_figures() -> None:
-    from gemel.benchmarks.rollout import bench_rollout
+    from gemel.benchmarks.rollout import ARM, SLIDES, bench_rollout
 
     figures, rows = bench_rollout(quick=True)
     wanted = {"env_over_raw_cpu", "steps_per_s_cpu", "memory_kb_per_world_cpu", "frames_per_s_cpu"}
+    wanted |= {"env_over_raw_cpu_arm", "steps_per_s_cpu_arm"}
     assert wanted <= set(figures)
     assert all(np.isfinite(value) and value >= 0.0 for value in figures.values())
-    assert len(rows) >= 1
+    assert [row["robot"] for row in rows[:2]] == [SLIDES, ARM]

@@ -1,9 +1,12 @@
 """`gemel bench rollout`: what an environment of a twin costs over the bare physics engine, and how fast it draws.
 
-The nominal push scene: a T-block on ten feet, a cylinder that pushes it, elliptic cones. Every simulation has its own
-mass, centre of mass and friction. An environment run is recorded; then the environment repeats it and the bare engine
-carries out the very same commands from the same states with the same parameters, turn by turn. What the environment
-does besides: controllers, drives with delays, observations, rewards, criteria, breakdown checks, flight recorder.
+Two scenes: the nominal push, a T-block on ten feet and a cylinder on slides that pushes it, and a twin of the bundled
+capture's robot, a six-joint arm whose actions move its tip (`_arm`). Elliptic cones; every simulation has its own mass,
+centre of mass and friction. An environment run is recorded; then the environment repeats it and the bare engine carries
+out the very same commands from the same states with the same parameters, turn by turn. What the environment does
+besides: controllers, inverse kinematics, drives with delays, observations with noise, rewards, criteria, breakdown
+checks, flight recorder. The reset at the start of a run is not timed; those of episodes that end within it are, and
+the table says how many (`resets_timed`).
 """
 
 import importlib.util
@@ -18,6 +21,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gemel.benchmarks.registry import Result
+from gemel.benchmarks.rollout_arm import arm_arena
 from gemel.benchmarks.rollout_scene import nominal_looks
 from gemel.services.policy.arena import Arena
 from gemel.services.policy.nominal_arena import nominal_arena
@@ -36,6 +40,7 @@ _GPU_WORLDS, _GPU_PERIODS = (4096, 32768), 20
 _GPU_FRAME_WORLDS = 1024
 _APPROACH_M = 0.02
 _MOVED_M = 0.001
+SLIDES, ARM = "pusher on slides", "six-joint arm"
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +58,8 @@ class Recorded:
     """Model fields that differ between simulations."""
     moved: float
     """Part of the simulations in which the pusher moved the block."""
+    resets: int
+    """Episodes that ended, and began anew, within the run."""
 
 
 def bench_rollout(*, quick: bool = False, seed: int = 0) -> Result:
@@ -62,12 +69,18 @@ def bench_rollout(*, quick: bool = False, seed: int = 0) -> Result:
     if importlib.util.find_spec("numba") is not None:  # drives and the renderer on the processor are compiled by it
         worlds, periods = (32, 4) if quick else (_CPU_WORLDS, _CPU_PERIODS)
         memory_kb = _memory_kb_native(256 if quick else 8192)  # first: later, freed memory would be taken again
-        figures, rows = _compared("cpu", worlds, periods, seed, rounds=2 if quick else _ROUNDS)
+        rounds = 2 if quick else _ROUNDS
+        figures, rows = _compared("cpu", nominal_arena(detail=FINE), worlds, periods, seed, rounds=rounds)
+        with TemporaryDirectory() as folder:
+            found, more = _compared("cpu", arm_arena(Path(folder)), worlds, periods, seed, rounds=rounds, robot=ARM)
+        figures |= {f"{name}_arm": value for name, value in found.items()}
+        rows += more
         figures["memory_kb_per_world_cpu"] = memory_kb
         figures["frames_per_s_cpu"] = _frames_per_s("cpu", 2 if quick else 8, 2 if quick else 10, seed)
     if _has_gpu():
         for count in _GPU_WORLDS[:1] if quick else _GPU_WORLDS:
-            found, more = _compared("gpu", count, 4 if quick else _GPU_PERIODS, seed, rounds=_ROUNDS)
+            arena, periods = nominal_arena(detail=FINE), 4 if quick else _GPU_PERIODS
+            found, more = _compared("gpu", arena, count, periods, seed, rounds=_ROUNDS)
             figures |= {f"{name}_{count}": value for name, value in found.items()}
             rows += more
         if not usable_backends()["cuda"]:
@@ -75,9 +88,10 @@ def bench_rollout(*, quick: bool = False, seed: int = 0) -> Result:
     return figures, rows
 
 
-def _compared(device: str, count: int, periods: int, seed: int, *, rounds: int) -> Result:
+def _compared(
+    device: str, arena: Arena, count: int, periods: int, seed: int, *, rounds: int, robot: str = SLIDES
+) -> Result:
     """The environment and the bare engine in turns; figures are medians over the rounds."""
-    arena = nominal_arena(detail=FINE)
     simulator = _simulator(device, arena.model, count)
     with TemporaryDirectory() as folder:
         env = _vector_env(Playground(arena, simulator, recorder=FlightRecorder(Path(folder)), seed=seed))
@@ -90,9 +104,9 @@ def _compared(device: str, count: int, periods: int, seed: int, *, rounds: int) 
     rates = steps / seconds
     ratio = float(np.median(rates[:, 0] / rates[:, 1]))
     row: dict[str, object] = {
-        "device": device, "worlds": count, "env_steps_per_s": float(np.median(rates[:, 0])),
+        "device": device, "robot": robot, "worlds": count, "env_steps_per_s": float(np.median(rates[:, 0])),
         "bare_steps_per_s": float(np.median(rates[:, 1])), "env_over_bare": ratio,
-        "blocks_moved": record.moved,
+        "blocks_moved": record.moved, "resets_timed": record.resets,
     }  # fmt: skip
     figures = {f"env_over_raw_{device}": ratio, f"steps_per_s_{device}": float(np.median(rates[:, 0]))}
     if device == "gpu":
@@ -101,7 +115,7 @@ def _compared(device: str, count: int, periods: int, seed: int, *, rounds: int) 
 
 
 def _vector_env(ground: Playground) -> Any:
-    from gemel.services.policy.twin_env import TwinVectorEnv
+    from gemel.services.policy.twin_vector_env import TwinVectorEnv
 
     return TwinVectorEnv(ground)
 
@@ -130,16 +144,18 @@ def _recorded(env: Any, simulator: Any, periods: int, seed: int) -> Recorded:
     ground = env.ground
     host = simulator if isinstance(simulator, SimulatorNative) else simulator._host
     fields = {name: np.array(rows) for name, rows in host.own_values().items()}
-    start, actions, commands = ground.qpos.copy(), [], []
+    start, before, actions, commands, resets = ground.qpos.copy(), ground.values(), [], [], 0
     for _ in range(periods):
         values = ground.values()
         towards = np.stack([values["object/x"] - values["tip/x"], values["object/y"] - values["tip/y"]], axis=1)
         actions.append(_APPROACH_M * towards / np.maximum(np.linalg.norm(towards, axis=1, keepdims=True), 1e-9))
-        env.step(actions[-1])
+        _, _, terminated, truncated, _ = env.step(actions[-1])
+        resets += int(np.count_nonzero(terminated | truncated))
         commands.append(np.array(simulator.sent))
-    moved = np.linalg.norm(ground.qpos[:, :2] - start[:, :2], axis=1) > _MOVED_M
+    after = ground.values()
+    moved = np.hypot(*(after[name] - before[name] for name in ("object/x", "object/y"))) > _MOVED_M
     held = resting_commands(simulator.model, start)
-    return Recorded(seed, actions, commands, start, held, fields, float(np.mean(moved)))
+    return Recorded(seed, actions, commands, start, held, fields, float(np.mean(moved)), resets)
 
 
 def _timed_env(env: Any, record: Recorded) -> float:

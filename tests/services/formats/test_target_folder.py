@@ -30,3 +30,9 @@ def test_a_folder_without_permission_is_refused(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)
     with pytest.raises(ConfigError, match=f"Nothing can be written to {tmp_path}"):
         check_target_folder(tmp_path / "new" / "folder")
+
+
+def test_a_file_system_that_takes_nothing_is_refused_whatever_its_permissions_say() -> None:
+    """The superuser may write to /proc, and cannot."""
+    with pytest.raises(ConfigError, match="Nothing can be written to /proc"):
+        check_target_folder(Path("/proc/results"))

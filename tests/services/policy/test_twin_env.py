@@ -1,6 +1,8 @@
 """Environments: gymnasium's own checks, one simulation against many, resets one by one, randomisation."""
 
 import warnings
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,10 +23,16 @@ gym = pytest.importorskip("gymnasium", reason="needs the extra `gym`")
 ARENA = nominal_arena(detail=FINE)
 
 
-def ground(count: int, *, has_camera: bool = False, randomisation: Randomisation | None = None) -> Playground:
+START = {"object/x": 0.44, "object/y": 0.16, "object/yaw": 0.0, "tip/x": 0.44, "tip/y": 0.32}
+
+
+def ground(
+    count: int, *, has_camera: bool = False, randomisation: Randomisation | None = None, time_offset_s: float = 0.0
+) -> Playground:
     cameras = None
     if has_camera:
         looks = nominal_looks()
+        looks = replace(looks, cameras=(replace(looks.cameras[0], time_offset_s=time_offset_s),))
         view = TwinView(looks, TwinCameras.links_of(ARENA.model, ("t_block",)), renderer=make_renderer("cpu"))
         cameras = TwinCameras(view, ("front",), ARENA.model, ARENA.task.control_period_s)
     simulator = SimulatorNative(ARENA.model, count, threads=1)
@@ -38,23 +46,34 @@ def frames(ground: Playground) -> Any:
 
 
 def vector(count: int, **options: Any) -> Any:
-    from gemel.services.policy.twin_env import TwinVectorEnv
+    from gemel.services.policy.twin_vector_env import TwinVectorEnv
 
     return TwinVectorEnv(ground(count, **options))
 
 
-@pytest.mark.parametrize("has_camera", [False, True])
-def test_gymnasium_finds_nothing_to_complain_about(has_camera: bool) -> None:
-    """The environment checker passes; its only warnings are that observations are not bounded."""
+@pytest.fixture
+def registered() -> Iterator[str]:
+    """An environment with a camera that gymnasium can make by name."""
+    from gemel.services.policy.twin_env import TwinEnv
+
+    name = "tests/Push-v0"
+    gym.register(name, lambda render_mode=None: TwinEnv(ground(1, has_camera=True), render_mode=render_mode))
+    yield name
+    gym.registry.pop(name)
+
+
+def test_gymnasium_finds_nothing_to_complain_about(registered: str) -> None:
+    """The environment checker passes, rendering included; its only warnings are that observations are not bounded."""
     from gymnasium.utils.env_checker import check_env
 
     from gemel.services.policy.twin_env import TwinEnv
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        check_env(TwinEnv(ground(1, has_camera=has_camera)), skip_render_check=True)
+        check_env(TwinEnv(ground(1)), skip_render_check=True)  # nothing to see
+        check_env(gym.make(registered, render_mode="rgb_array").unwrapped)
     texts = [str(w.message) for w in caught if "infinity" not in str(w.message)]
-    assert [text for text in texts if "without a spec" not in text and "not have a `spec`" not in text] == []
+    assert [text for text in texts if "not have a `spec`" not in text] == []
 
 
 @pytest.mark.parametrize(("mode", "has_camera"), [("human", True), ("human", False), ("rgb_array", False)])
@@ -95,9 +114,9 @@ def test_an_episode_that_ends_begins_anew_and_the_others_go_on() -> None:
     env.reset(seed=1, options={"object/x": np.array([0.4, goal["object/x"], 0.5]), "object/yaw": np.zeros(3),
                                "object/y": np.array([0.1, goal["object/y"], 0.1])})  # fmt: skip
     state, _, terminated, truncated, infos = env.step(np.zeros((3, 2)))
-    assert terminated.tolist() == infos["is_success"].tolist() == [False, True, False]
+    assert terminated.tolist() == infos["final_info"]["is_success"].tolist() == [False, True, False]
     assert not truncated.any()
-    assert infos["final_obs"][1, 0] == pytest.approx(goal["object/x"], abs=0.01)
+    assert infos["final_obs"][1][0] == pytest.approx(goal["object/x"], abs=0.01)
     assert env.ground.steps.tolist() == [1, 0, 1]
     low, high = ARENA.task.initial_conditions["object/y"]
     assert low <= state[1, 1] <= high
@@ -111,8 +130,9 @@ def test_only_the_images_of_an_episode_that_ended_are_drawn_anew() -> None:
                                "object/y": np.array([0.1, goal["object/y"]])})  # fmt: skip
     seen, _, terminated, _, infos = env.step(np.zeros((2, 2)))
     assert terminated.tolist() == [False, True]
-    is_same = [np.array_equal(seen["front"][k], infos["final_obs"]["front"][k]) for k in range(2)]
-    assert is_same == [True, False]
+    assert infos["final_obs"][0] is None
+    assert not np.array_equal(seen["front"][1], infos["final_obs"][1]["front"])
+    np.testing.assert_array_equal(np.stack(env.render()), seen["front"])
 
 
 def test_time_runs_out_as_the_task_says() -> None:
@@ -141,12 +161,9 @@ def test_episodes_differ_in_physics_as_the_belief_says_and_seeds_repeat() -> Non
 
 def test_images_are_late_and_differ_by_light_and_noise() -> None:
     """A camera sees what was a moment ago; two simulations of the same state give different images when randomised."""
-    from dataclasses import replace
-
     plain = ground(2, has_camera=True, randomisation=Randomisation.none())
     assert plain.cameras is not None
-    start = {"object/x": np.full(2, 0.44), "object/y": np.full(2, 0.16), "object/yaw": np.zeros(2),
-             "tip/x": np.full(2, 0.44), "tip/y": np.full(2, 0.32)}  # fmt: skip
+    start = {name: np.full(2, value) for name, value in START.items()}
     plain.reset(np.arange(2), start)
     first, second = frames(plain)
     np.testing.assert_array_equal(first, second)
@@ -162,6 +179,26 @@ def test_images_are_late_and_differ_by_light_and_noise() -> None:
     both = frames(varied).astype(float)
     assert np.abs(both[0] - both[1]).mean() > 1.0
     assert np.std(frames(varied).astype(float) - both) == pytest.approx(255.0 * np.sqrt(2.0) * 0.01, rel=0.2)
+
+
+def test_a_camera_that_is_very_late_shows_what_was_then() -> None:
+    """Eight periods, which is more than half a second: states are kept for as long as they are needed."""
+    late = ground(1, has_camera=True, randomisation=Randomisation.none(), time_offset_s=-0.8)
+    late.reset(np.zeros(1, dtype=np.int64), {name: np.array([value]) for name, value in START.items()})
+    first = frames(late)[0]
+    for _ in range(8):
+        late.step(np.array([[0.0, -0.02]]))
+        np.testing.assert_array_equal(frames(late)[0], first)
+    late.step(np.array([[0.0, -0.02]]))
+    late.step(np.array([[0.0, -0.02]]))
+    assert np.any(frames(late)[0] != first)
+
+
+def test_a_camera_whose_stamps_are_early_shows_now_and_says_so() -> None:
+    with pytest.warns(UserWarning, match=r"'front' show what is 0\.02 s after their stamps"):
+        early = ground(1, has_camera=True, randomisation=Randomisation.none(), time_offset_s=0.02)
+    early.reset(np.zeros(1, dtype=np.int64), {name: np.array([value]) for name, value in START.items()})
+    assert frames(early).shape == (1, 120, 160, 3)
 
 
 @pytest.mark.parametrize("actions", [np.zeros((2, 3)), np.zeros(4), np.array([[0.0, np.nan], [0.0, 0.0]])])

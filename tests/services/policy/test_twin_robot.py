@@ -125,11 +125,13 @@ def test_a_recording_is_a_dataset(robot: TwinRobot, tmp_path: Path) -> None:
 
 
 def test_a_twin_without_task_or_robot_is_refused(made: tuple[Twin, Store]) -> None:
+    """A thing that no push handles could be for any task."""
     from dataclasses import replace
 
     twin, store = made
+    unknown = replace(twin, colliders={"thing": twin.colliders["t_block"]})
     with pytest.raises(ConfigError, match="no task"):
-        make_twin_robot(twin, store)
+        make_twin_robot(unknown, store)
     with pytest.raises(ConfigError, match="no robot"):
         make_twin_robot(replace(twin, robot=None), store, task=TASK)
 

@@ -1,6 +1,7 @@
 """Episodes of any robot, with what its cameras saw, as a LeRobot v3.0 dataset that says its units and cameras."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from jaxtyping import Float, UInt8
 
 from gemel.artifacts.camera import Camera
 from gemel.artifacts.episode import Episode
+from gemel.errors import SourceError
 from gemel.services.formats.calibration import camera_table
 from gemel.services.formats.lerobot_spec import LerobotSpec
 from gemel.services.formats.lerobot_writer import LerobotWriter, refuse_existing
@@ -54,18 +56,19 @@ class Recorder:
     def add(self, episode: Episode, frames: Frames | None = None) -> None:
         """One more episode; all have the objects and cameras of the first."""
         frames = frames or {}
-        if self._writer is None:
-            self._writer = LerobotWriter(self._folder, self._spec(episode, frames))
-            self._writer.write_sidecar(self._notes.sidecar())
-        self._writer.add_episode(
-            task=episode.task,
-            state=episode.joint_positions,
-            action=episode.actions,
-            images={name: list(images) for name, images in frames.items()},
-            extras=numbers_of(episode),
-            times_s=episode.times_s,
-            object_name=self._notes.object_name,
-        )
+        with _told_in_words(self._folder):
+            if self._writer is None:
+                self._writer = LerobotWriter(self._folder, self._spec(episode, frames))
+                self._writer.write_sidecar(self._notes.sidecar())
+            self._writer.add_episode(
+                task=episode.task,
+                state=episode.joint_positions,
+                action=episode.actions,
+                images={name: list(images) for name, images in frames.items()},
+                extras=numbers_of(episode),
+                times_s=episode.times_s,
+                object_name=self._notes.object_name,
+            )
 
     def _spec(self, first: Episode, frames: Frames) -> LerobotSpec:
         return LerobotSpec(
@@ -82,7 +85,20 @@ class Recorder:
 
     def __exit__(self, kind: object, *rest: object) -> None:
         if self._writer is not None:
-            self._writer.__exit__(kind, *rest)
+            with _told_in_words(self._folder):
+                self._writer.__exit__(kind, *rest)
+
+
+@contextmanager
+def _told_in_words(folder: Path) -> Iterator[None]:
+    """A disk that is full or taken away is no mistake of the program."""
+    try:
+        yield
+    except OSError as error:
+        raise SourceError(
+            f"The dataset {folder} cannot be written: {error.strerror or error}. Nothing of it is left.",
+            remedy="make room there, or give another folder",
+        ) from error
 
 
 def numbers_of(episode: Episode) -> dict[str, Float[np.ndarray, "t _"]]:

@@ -21,7 +21,9 @@ from gemel.services.policy.site import Site
 Values = Float[np.ndarray, " n"]
 _PLACES = ("object/x", "object/y", "object/z", "object/yaw")
 _PLACING_STEPS = 30
-"""Steps of inverse kinematics that bring an arm from home to its start."""
+"""Most steps of inverse kinematics that bring an arm from home to its start..."""
+_PLACED_RAD = 1e-9
+"""...fewer where a step moves no joint by more than this [rad or m]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +116,9 @@ class Arena:
         if self.arm is not None and {"tip/x", "tip/y"} <= set(given) and not is_given:
             places = np.column_stack([given["tip/x"], given["tip/y"]])
             for _ in range(_PLACING_STEPS):
-                readings = self.arm.reach(places, readings)
+                before, readings = readings, self.arm.reach(places, readings)
+                if np.abs(readings - before).max(initial=0.0) < _PLACED_RAD:
+                    break
         return self.place(readings, self._placed(given, count)), readings
 
     def readings(self, qpos: Float[np.ndarray, "n nq"]) -> Float[np.ndarray, "n joint"]:
@@ -126,18 +130,28 @@ class Arena:
         at = self._object_at
         return SE3(SO3(qpos[..., at + 3 : at + 7]), qpos[..., at : at + 3]) @ self.T_object_task
 
-    def values(self, qpos: Float[np.ndarray, "n nq"]) -> dict[str, Values]:
-        """Quantities that observations, rewards and criteria speak of, as far as the task defines them."""
+    def values(
+        self, qpos: Float[np.ndarray, "n nq"], *, readings: Float[np.ndarray, "n joint"] | None = None,
+        off: Float[np.ndarray, "n 3"] | None = None,
+    ) -> dict[str, Values]:  # fmt: skip
+        """Quantities that observations, rewards and criteria speak of, as far as the task defines them.
+
+        They are the truth, unless sensors see it: `readings` of encoders, and `off`, by which the object is seen
+        elsewhere in x, y [m] and yaw [rad].
+        """
         (x, y, z), axis = self._task_frame_in_world(qpos)
-        found = {"object/x": x, "object/y": y, "object/yaw": np.arctan2(axis[1], axis[0])}
+        yaw = np.arctan2(axis[1], axis[0])
+        if off is not None:
+            x, y, yaw = x + off[:, 0], y + off[:, 1], wrapped(yaw + off[:, 2])
+        found = {"object/x": x, "object/y": y, "object/yaw": yaw}
         found |= self.site.values(x, y, z)
         goal = self.task.goal
         if {"object/x", "object/y"} <= set(goal):
             found["object/position_error"] = np.hypot(x - goal["object/x"], y - goal["object/y"])
         if "object/yaw" in goal:
-            found["object/yaw_error"] = np.abs(wrapped(found["object/yaw"] - goal["object/yaw"]))
+            found["object/yaw_error"] = np.abs(wrapped(yaw - goal["object/yaw"]))
         if self.arm is not None:
-            tips = self.arm.tips(self.readings(qpos))
+            tips = self.arm.tips(self.readings(qpos) if readings is None else readings)
             found |= {"tip/x": tips[:, 0], "tip/y": tips[:, 1]}
             found["tip/distance"] = np.hypot(tips[:, 0] - x, tips[:, 1] - y)
         return found

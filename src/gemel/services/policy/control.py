@@ -1,6 +1,7 @@
 """From actions to what servos are told, for many robots at once: the twin's copy of the robot's own controller."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -96,9 +97,13 @@ class ChainArm:
 
     def reach(self, places: Places, q: Readings, *, iterations: int = 4) -> Readings:
         """Joint values near `q` that put tips there."""
-        goal = np.repeat(self.chain.tip_poses(self._all(self.home[None])), len(places), axis=0)
+        goal = np.repeat(self._T_base_tip_home, len(places), axis=0)
         goal[:, :2, 3] = places
         return np.asarray(self.chain.solve(goal, self._all(q), iterations=iterations)[:, self.columns])
+
+    @cached_property
+    def _T_base_tip_home(self) -> Float[np.ndarray, "1 4 4"]:
+        return self.chain.tip_poses(self._all(self.home[None]))
 
     def _all(self, q: Readings) -> Readings:
         """Values of all joints of the robot, those that are not measured at rest."""

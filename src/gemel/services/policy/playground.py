@@ -6,8 +6,11 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from gemel.artifacts.belief import Belief
+from gemel.errors import ConfigError
+from gemel.geometry import SE3
 from gemel.services.policy.arena import Arena, Values
-from gemel.services.policy.randomisation import Randomisation, draw_physics, mean_physics
+from gemel.services.policy.randomisation import Randomisation, checked_randomisation, draw_physics, mean_physics
+from gemel.services.policy.sensors import Sensors
 from gemel.services.policy.twin_cameras import TwinCameras
 from gemel.services.sim.drives import is_drive_parameter
 from gemel.services.sim.flight_recorder import FlightRecorder
@@ -28,17 +31,20 @@ class Playground:
         randomisation: Randomisation | None = None,
         cameras: TwinCameras | None = None,
         recorder: FlightRecorder | None = None,
-        seed: int = 0,
+        seed: int | None = 0,
     ) -> None:
+        """`seed` is that of all draws; None means another one every time."""
         self.arena, self.simulator, self.cameras = arena, simulator, cameras
-        self.randomisation = Randomisation() if randomisation is None else randomisation
+        self.randomisation = checked_randomisation(randomisation)
         self.rng = np.random.default_rng(seed)
         self.steps = np.zeros(simulator.count, dtype=np.int64)
         """Control periods since each simulation's reset."""
         self.is_diverged = np.zeros(simulator.count, dtype=bool)
+        self._is_begun = np.zeros(simulator.count, dtype=bool)
         self.contact_forces: Mapping[str, Float[np.ndarray, "sim 3"]] = {}
         """Force of A on B by contact `A-B` [N], in scenes with force sensors."""
         self._recorder = recorder
+        self._sensors = Sensors(arena, self.randomisation)
         self._control = arena.control(simulator.count)
         model = simulator.model
         self._resting = resting_commands(model, np.array(model.qpos0)[None])
@@ -71,17 +77,21 @@ class Playground:
         for held in self._held.values():
             held[rows] = 0
         self.qpos[rows], self.qvel[rows] = qpos, 0.0
+        self._is_begun[rows] = True
+        self._sensors.begin(rows, self.qpos, self.rng)
         if self.cameras is not None:
             self.cameras.start(rows, self.qpos, self.randomisation, self.rng)
 
     def step(self, actions: Float[np.ndarray, "sim action"]) -> None:
         """One control period of all simulations; those that break down are flagged and recorded."""
+        self.check_begun()
         commands = np.repeat(self._resting, self.count, axis=0)  # what no action moves stays where it is
         commands[:, self.arena.commands_at] = self._gears * self._control.targets(actions, self.readings())
         if self._recorder is not None:
             self._recorder.note(self.qpos, self.qvel, commands)
         rollout = self.simulator.rollout(commands[:, None], every=self.arena.every, is_ramp=True)
         self.qpos, self.qvel = rollout.qpos[:, -1], rollout.qvel[:, -1]
+        self._sensors.forget()
         self.contact_forces = {name: force[:, -1] for name, force in rollout.contact_forces.items()}
         self.steps += 1
         broken = np.flatnonzero(rollout.is_diverged & ~self.is_diverged)
@@ -91,11 +101,22 @@ class Playground:
         if self._recorder is not None and len(broken):
             self._record(self._recorder, broken)
 
+    def check_begun(self) -> None:
+        """Refuse to go on with episodes that have not begun."""
+        if not self._is_begun.all():
+            waiting = np.flatnonzero(~self._is_begun)
+            raise ConfigError(
+                f"{len(waiting)} of {self.count} simulations have no episode yet, the first is {waiting[0]}.",
+                remedy="call `reset` before anything else",
+            )
+
     def readings(self) -> Float[np.ndarray, "sim joint"]:
-        """What the encoders say, noise included."""
-        plain = self.arena.readings(self.qpos)
-        sigma = self.randomisation.joint_noise_rad
-        return plain + sigma * self.rng.standard_normal(plain.shape) if sigma else plain
+        """What the encoders say in this period, noise included."""
+        return self._sensors.readings(self.qpos, self.rng)
+
+    def seen_poses(self) -> SE3:
+        """`Ts_world_object` in the task's frame of the object, as a tracker sees it in this period."""
+        return self._sensors.object_poses(self.qpos, self.rng)
 
     def drawn(self, names: Sequence[str]) -> Float[np.ndarray, "sim parameter"]:
         """Values of parameters in each simulation's episode; as compiled where they are not drawn."""
@@ -107,8 +128,12 @@ class Playground:
         return out
 
     def values(self) -> dict[str, Values]:
-        """Quantities that observations, rewards and criteria speak of."""
+        """Quantities that rewards and criteria speak of, as they are."""
         return self.arena.values(self.qpos)
+
+    def seen_values(self) -> dict[str, Values]:
+        """The same as sensors see them in this period, noise included."""
+        return self._sensors.values(self.qpos, self.rng)
 
     def is_success(self, values: Mapping[str, Values]) -> Bool[np.ndarray, " sim"]:
         """Where all criteria of success hold and have held as long as they must; to be asked once a step."""

@@ -21,6 +21,9 @@ def rewards(
     """Weighted sum of the terms that are known for this task; success alone where none is.
 
     `values` are measured quantities such as `object/position_error` and `tip/distance`, one for each simulation.
+    `actions` go into the term `action_rate` as the sum of their squares. What they are is the caller's choice: training
+    gives the change of normalised actions since the last period, which the term is named for, environments the actions
+    as they are carried out, in the task's units.
     """
     terms = _terms(values, actions)
     known = [name for name in task.reward_weights if name in terms]

@@ -18,6 +18,7 @@ from gemel.services.policy.arena import Arena
 from gemel.services.policy.control import ChainArm
 from gemel.services.policy.site import Site
 from gemel.services.policy.task_frame import task_frame
+from gemel.services.policy.twin_task import task_of
 from gemel.services.sim.compile import CompileConfig, compile_twin
 from gemel.services.sim.led_servos import feed_forward
 from gemel.services.sim.slots import controls
@@ -28,12 +29,10 @@ def twin_arena(
     twin: Twin, blobs: Blobs, *, task: Task | None = None, home: Float[np.ndarray, " joint"] | None = None,
     has_force_sensors: bool = False,
 ) -> Arena:  # fmt: skip
-    """The twin's own task, or another one; `home` are readings of the robot where it waits, by default at rest."""
-    task = task or twin.task
-    if task is None:
-        raise ConfigError("The twin has no task.", remedy="name one under [task] in twin.toml, or give `task`")
+    """The twin's own task (`task_of`) or another one; `home` are readings where the robot waits, by default at rest."""
     if twin.robot is None or not any(twin.joints):
         raise ConfigError("The twin has no robot that could act.", remedy="give the robot model under [robot]")
+    task = task or task_of(twin)
     name = _object(twin, task)
     scene = compile_twin(replace(twin, task=task), blobs, config=CompileConfig(has_force_sensors=has_force_sensors))
     columns = [column for column, joint in enumerate(twin.joints) if joint]

@@ -1,5 +1,11 @@
-"""The images of a twin's cameras from its simulated states, at the moments at which real frames would be taken."""
+"""The images of a twin's cameras from its simulated states, at the moments at which real frames would be taken.
 
+Frames that arrive late show what was then, however late. Frames that were stamped too early would show what is yet to
+come; a simulation that waits for its next action cannot know that, so they show now, and a warning says by how much.
+"""
+
+import math
+import warnings
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
@@ -9,10 +15,8 @@ from jaxtyping import Float, Int, UInt8
 
 from gemel.geometry import SE3, SO3
 from gemel.geometry.se3 import stack
-from gemel.services.policy.randomisation import CameraDraw, Randomisation, draw_camera
+from gemel.services.policy.randomisation import CameraDraw, Randomisation, draw_cameras
 from gemel.services.render.twin_view import TwinView
-
-_LONGEST_LATENCY_S = 0.5
 
 
 class TwinCameras:
@@ -27,9 +31,10 @@ class TwinCameras:
         self._data = mujoco.MjData(model)
         self._links = [model.body(name).id for name in self.links_of(model, view.objects)]
         self._objects = {name: model.body(name).id for name in view.objects if self._has(name)}
-        depth = int(np.ceil(_LONGEST_LATENCY_S / period_s)) + 1
-        self._past: deque[np.ndarray] = deque(maxlen=depth)
+        self._past: deque[np.ndarray] = deque(maxlen=2)
         self._draws: dict[str, list[CameraDraw]] = {}
+        for name in self.names:
+            _warn_if_early(name, view.camera(name).time_offset_s)
 
     @staticmethod
     def links_of(model: Any, objects: Sequence[str]) -> list[str]:
@@ -48,11 +53,13 @@ class TwinCameras:
         if not self._past:
             self._past.append(qpos.copy())
             self._draws = {name: [CameraDraw.none()] * len(qpos) for name in self.names}
+        cameras = [self._view.camera(name) for name in self.names]
+        for row in rows:
+            for name, draw in zip(self.names, draw_cameras(cameras, randomisation, rng), strict=True):
+                self._draws[name][row] = draw
+                self._remember(-draw.time_offset_s)
         for states in self._past:
             states[rows] = qpos[rows]
-        for row in rows:
-            for name in self.names:
-                self._draws[name][row] = draw_camera(self._view.camera(name), randomisation, rng)
 
     def note(self, qpos: Float[np.ndarray, "sim nq"]) -> None:
         """States one control period later."""
@@ -80,6 +87,12 @@ class TwinCameras:
         colour = self._view.draw_scenes(links, objects, name, off @ self._view.Ts_camera_world(name, links))
         return exposed(colour, np.array([draw.gain for draw in draws]), noise, rng)
 
+    def _remember(self, late_s: float) -> None:
+        """Keep states for as long as the latest camera needs them."""
+        depth = max(0, math.ceil(late_s / self._period_s)) + 1
+        if depth > (self._past.maxlen or 0):
+            self._past = deque(self._past, maxlen=depth)
+
     def _states(
         self, rows: Int[np.ndarray, " b"], time_offsets_s: Float[np.ndarray, " b"]
     ) -> Float[np.ndarray, "b nq"]:
@@ -102,6 +115,15 @@ class TwinCameras:
 
     def _has(self, name: str) -> bool:
         return bool(self._mujoco.mj_name2id(self._model, self._mujoco.mjtObj.mjOBJ_BODY, name) >= 0)
+
+
+def _warn_if_early(name: str, time_offset_s: float) -> None:
+    if time_offset_s > 0.0:
+        warnings.warn(
+            f"Frames of camera {name!r} show what is {time_offset_s:.3g} s after their stamps; no simulation looks "
+            "ahead, so its images here show the moment itself.",
+            stacklevel=2,
+        )
 
 
 def between(

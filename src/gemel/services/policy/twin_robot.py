@@ -16,6 +16,7 @@ from gemel.services.policy.playground import Playground
 from gemel.services.policy.randomisation import Randomisation
 from gemel.services.policy.robot import InitialCondition, Observation
 from gemel.services.policy.site import Site
+from gemel.services.policy.starts import checked_starts
 from gemel.services.policy.twin_arena import twin_arena
 from gemel.services.policy.twin_cameras import TwinCameras
 from gemel.services.render.renderer import Renderer, make_renderer
@@ -57,18 +58,18 @@ class TwinRobot:
 
     def reset(self, initial_condition: InitialCondition) -> None:
         """Put arm and object where they are asked for; what is not given is drawn from the task's ranges."""
-        given = {name: np.array([float(value)]) for name, value in initial_condition.items()}
-        self.playground.reset(np.zeros(1, dtype=np.int64), given)
+        self.playground.reset(np.zeros(1, dtype=np.int64), checked_starts(initial_condition, 1))
 
     def observe(self) -> Observation:
-        """Encoders, the newest frames, and the object's pose in the task's frame."""
+        """Encoders, the newest frames, and the object's pose in the task's frame as a tracker sees it."""
         ground, cameras = self.playground, self.playground.cameras
+        ground.check_begun()
         images = {} if cameras is None else cameras.images(np.zeros(1, dtype=int), ground.randomisation, ground.rng)
         return Observation(
             time_s=float(ground.steps[0]) * self.arena.task.control_period_s,
             joint_positions=ground.readings()[0],
             images={name: frames[0] for name, frames in images.items()},
-            object_poses={self.arena.object: self.arena.object_poses(ground.qpos)[0]},
+            object_poses={self.arena.object: ground.seen_poses()[0]},
         )
 
     def act(self, action: Float[np.ndarray, " action"]) -> None:
@@ -91,7 +92,7 @@ def make_twin_robot(
     randomisation: Randomisation | None = None,
     renderer: Renderer | None = None,
     flight_folder: Path | None = None,
-    seed: int = 0,
+    seed: int | None = 0,
 ) -> TwinRobot:
     """A twin as a robot; `cameras` are those whose images it gives."""
     arena = twin_arena(twin, blobs, task=task, home=home)
