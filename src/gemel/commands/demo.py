@@ -23,8 +23,7 @@ _QUICK = """
 # What makes the demo quick, at some cost in precision; leave it out for a twin that you want to use.
 [identify]
 ensemble = 48
-kalman_steps = 3
-refinements = 3
+rounds = 8
 
 [evaluate]
 draws = 24

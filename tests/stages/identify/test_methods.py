@@ -178,7 +178,7 @@ def test_rough_pushes_with_many_parameters_are_told_by_true_simulations() -> Non
     problem, inside = Rough(), []
     for seed in range(3):
         posterior, info = identify_problem(
-            problem, flat_belief(problem.parameters), IdentifyConfig(ensemble=64, draws=500),
+            problem, flat_belief(problem.parameters), IdentifyConfig(ensemble=40, draws=500),
             rng=np.random.default_rng(seed),
         )  # fmt: skip
         assert info.method == "population"

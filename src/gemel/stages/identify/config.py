@@ -24,10 +24,10 @@ class IdentifyConfig:
     """How physical parameters are inferred from tracks."""
 
     method: str = "auto"
-    """`auto`: `population` where pushes count as few numbers, as in tracks of objects, and parameters are many, else
-    `eki`. `population`: true simulations, weighed and drawn anew where they fit. `eki`: ensemble Kalman inversion,
-    corrected by an emulator. `svgd`: Stein particles. `npe`: neural posterior. `gauss_newton`: least squares and a
-    linearised interval, for smooth problems."""
+    """`auto`: `eki`; `population` where a round has too few simulations for so many parameters. `eki`: ensemble Kalman
+    inversion, corrected by an emulator. `population`: true simulations alone, weighed and drawn anew where they fit.
+    `svgd`: Stein particles. `npe`: neural posterior. `gauss_newton`: least squares and a linearised interval, for smooth
+    problems."""
     ensemble: int = 0
     """Simulations per round; 0 chooses by the number of parameters."""
     kalman_steps: int = 4

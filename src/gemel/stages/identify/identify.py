@@ -19,6 +19,9 @@ from gemel.stages.identify.problem import CountedProblem, OnProgress, Problem, c
 _SILENT = 0.02
 """Predictions that change by less than this part of the expected noise over the whole prior carry no information."""
 
+_WORTHLESS = 1.0
+"""An emulator that misses fresh simulations by more than the noise says nothing: true simulations are asked instead."""
+
 
 @dataclass(frozen=True, eq=False)
 class IdentifyInfo:
@@ -48,6 +51,7 @@ def identify_problem(
 ) -> tuple[Belief, IdentifyInfo]:
     """The posterior over the problem's parameters; `episodes` are those that its data comes from."""
     check_prior(problem, prior)
+    is_free = config.method == "auto" and problem.noise.block is not None
     config = replace(config, method=chosen_method(config, problem))
     if on_progress is not None:
         problem = CountedProblem(problem, config.most_rollouts(len(problem.parameters)), on_progress)
@@ -56,6 +60,9 @@ def identify_problem(
     if silent is not None:
         return prior, silent
     fit = method_of(config.method)(problem, to_normal, config, rng)
+    if is_free and fit.emulation_error > _WORTHLESS:
+        config = replace(config, method="population")
+        fit = method_of(config.method)(problem, to_normal, config, rng)
     samples = to_normal.to_parameters(fit.z)
     diagnosis = diagnose(fit, samples, prior)
     sources = tuple(
@@ -70,11 +77,15 @@ def identify_problem(
 
 
 def chosen_method(config: IdentifyConfig, problem: Problem) -> str:
-    """What `auto` means: true simulations alone where many parameters meet pushes that count as few numbers each."""
+    """What `auto` means: `eki`, unless pushes count as few numbers and a round has too few simulations for an emulator.
+
+    A quadratic in so many parameters that is fitted to fewer simulations than it has coefficients is sure of nonsense.
+    """
     if config.method != "auto":
         return config.method
-    is_broad = problem.noise.block is not None and not config.is_sharpened(len(problem.parameters))
-    return "population" if is_broad else "eki"
+    p = len(problem.parameters)
+    is_thin = config.ensemble_size(p) < 1 + p + p * (p + 1) // 2
+    return "population" if is_thin and problem.noise.block is not None else "eki"
 
 
 def method_of(name: str) -> Callable[[Problem, PriorMap, IdentifyConfig, np.random.Generator], Fit]:

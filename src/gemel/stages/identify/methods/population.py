@@ -1,8 +1,8 @@
-"""The default where pushes count as few numbers: draws of the prior, simulated, weighed, drawn anew where they fit.
+"""Few simulations for many parameters: draws of the prior, simulated, weighed, and drawn anew where they fit.
 
-Simulated contact is rough, and an emulator of a dozen parameters that smooths over it can be sure of a place where no
-true simulation fits. A likelihood in which a whole push counts as a fraction of a number is broad, though: some hundred
-draws of the prior reach it. So every simulation is a true one and is weighed by its own likelihood
+An emulator needs more simulations than it has coefficients; with fewer it is sure of a place where no true simulation
+fits. A likelihood in which a whole push counts as a fraction of a number is broad, though: a hundred draws of the prior
+reach it. So every simulation here is a true one and is weighed by its own likelihood
 (`services/inference/importance.py`); each generation is drawn from where the weights of all before lie. The weights are
 tempered until some dozens of simulations carry them: an interval of three lucky simulations would be too narrow.
 """
