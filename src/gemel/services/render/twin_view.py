@@ -18,6 +18,7 @@ from gemel.errors import ConfigError, choices_text
 from gemel.services.render.cloud import STILL, Part, part_of_gaussians, part_of_mesh, posed
 from gemel.services.render.contact_shadow import ContactShadow, ShadowCaster
 from gemel.services.render.lens import Lens
+from gemel.services.render.owners import owner_channels, owners
 from gemel.services.render.renderer import Renderer, Rendering
 from gemel.services.render.scene_batch import SceneBatch, render_scenes
 from gemel.services.render.shadow_fit import fit_shadow, kept_light
@@ -25,8 +26,6 @@ from gemel.services.render.torch_threads import one_torch_thread
 
 KINDS = ("nothing", "background", "table", "robot")
 """What ids 0 to 3 stand for; objects follow in the order of the reconstruction."""
-_SOLID = 0.5
-"""Coverage from which on a pixel shows something."""
 _GAUSSIANS_ON_GPU = 6_000_000
 """Drawn together: some 1.2 GB, 256 scenes of 22,000 Gaussians."""
 
@@ -49,10 +48,22 @@ class TwinImage:
 
     colour: Float32[np.ndarray, "h w 3"]
     """RGB 0 to 1."""
-    depth_m: Float32[np.ndarray, "h w"]
-    """Along z of the camera, zero where nothing is [m]."""
+    depth_m: Float32[np.ndarray, "h w"] | None = None
+    """Along z of the camera, not along the ray, of what covers most of each pixel; zero where nothing is [m]."""
     ids: Int[np.ndarray, "h w"] | None = None
-    """Index into `TwinView.names` of what covers most of each pixel, where asked for."""
+    """Index into `TwinView.names` of what covers most of each pixel. Depth and ids are there where asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class SceneImages:
+    """What one camera sees in b scenes, on the renderer's device; the fields are those of `TwinImage`."""
+
+    colour: Tensor
+    """(b, h, w, 3), not yet held between 0 and 1."""
+    depth_m: Tensor | None
+    """(b, h, w)."""
+    ids: Tensor | None
+    """(b, h, w)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,13 +170,17 @@ class TwinView:
         is_bent: bool = True,
         has_ids: bool = False,
     ) -> list[TwinImage]:
-        """What each camera sees, through its lens unless told otherwise; objects without a pose are left out."""
+        """What each camera sees, through its lens unless told otherwise; objects without a pose are left out.
+
+        `has_ids` asks for ids and depth, which take some more time.
+        """
         with torch.no_grad(), one_torch_thread():
             scene = self._posed(Ts_world_link[None], {name: T[None] for name, T in Ts_world_object.items()})
             found = []
             for view in viewpoints:
                 images = self._drawn(scene, view.camera, view.T_camera_world[None], has_ids=has_ids)
-                found.append(_image(images, self._lenses[view.camera], view.gain, is_bent=is_bent, has_ids=has_ids))
+                lens = self._lenses[view.camera] if is_bent else None
+                found.append(_image(_through(lens, images, has_ids=has_ids), view.gain))
             return found
 
     def draw_scenes(
@@ -174,11 +189,14 @@ class TwinView:
         Ts_world_object: Mapping[str, Float[np.ndarray, "b 4 4"]],
         camera: str,
         Ts_camera_world: Float[np.ndarray, "b 4 4"],
-    ) -> Tensor:
-        """Colours (b, h, w, 3) that one camera sees in many scenes; `scenes_at_once` of them fit into memory."""
+        *,
+        has_ids: bool = False,
+    ) -> SceneImages:
+        """What one camera sees in many scenes; `scenes_at_once` of them fit into memory. `has_ids` as in `draw`."""
         with torch.no_grad(), one_torch_thread():
-            images = self._drawn(self._posed(Ts_world_link, Ts_world_object), camera, Ts_camera_world)
-            return self._lenses[camera].bend(images.colour)
+            scenes = self._posed(Ts_world_link, Ts_world_object)
+            images = self._drawn(scenes, camera, Ts_camera_world, has_ids=has_ids)
+            return _through(self._lenses[camera], images, has_ids=has_ids)
 
     @property
     def scenes_at_once(self) -> int:
@@ -210,6 +228,7 @@ class TwinView:
         """What one camera sees in all scenes, before its lens."""
         self.camera(camera)
         lens, Ts = self._lenses[camera], self._tensor(Ts_camera_world)
+        depths = scenes.means @ Ts[:, 2, :3, None] + Ts[:, 2, 3, None, None] if has_ids else None  # (b, n, 1)
         return render_scenes(
             self._renderer,
             SceneBatch(
@@ -217,7 +236,7 @@ class TwinView:
                 covariances=scenes.covariances,
                 opacities=scenes.opacities,
                 colours=self._seen_by(self._cameras[camera][0], Ts, scenes),
-                extras=torch.nn.functional.one_hot(self._kind, len(self.names)).float() if has_ids else None,
+                extras=None if depths is None else owner_channels(self._kind, len(self.names) - 1, depths[..., 0]),
                 Ts_camera_world=Ts,
                 intrinsics=self._tensor(lens.intrinsics),
                 width=lens.shape[1],
@@ -253,17 +272,19 @@ class TwinView:
         return self._links.index(name)
 
 
-def _image(
-    images: Rendering, lens: Lens, gain: tuple[float, float, float], *, is_bent: bool, has_ids: bool
-) -> TwinImage:
-    """Tensors as an image, bent as the lens does."""
-    colour, depth, ids = images.colour, images.depth[..., None], None
-    if has_ids:
-        ids = torch.where(images.alpha > _SOLID, images.extras.argmax(dim=-1), 0)[..., None]
-    if is_bent:
-        colour, depth = lens.bend(colour), lens.bend(depth, is_smooth=False)
-        ids = None if ids is None else lens.bend(ids, is_smooth=False).long()
-    colour = (colour * torch.tensor(gain, device=colour.device)).clamp(0.0, 1.0)
-    return TwinImage(
-        colour[0].cpu().numpy(), depth[0, ..., 0].cpu().numpy(), None if ids is None else ids[0, ..., 0].cpu().numpy()
-    )
+def _through(lens: Lens | None, images: Rendering, *, has_ids: bool) -> SceneImages:
+    """What a lens makes of what was drawn; ids and depth of a pixel are always those of one drawn pixel."""
+    colour = images.colour if lens is None else lens.bend(images.colour)
+    if not has_ids:
+        return SceneImages(colour, None, None)
+    ids, depth = owners(images)
+    if lens is not None:
+        ids, depth = (lens.bend(image[..., None], is_smooth=False)[..., 0] for image in (ids, depth))
+    return SceneImages(colour, depth, ids.long())
+
+
+def _image(images: SceneImages, gain: tuple[float, float, float]) -> TwinImage:
+    """The one scene of a batch, in other light."""
+    colour = (images.colour * torch.tensor(gain, device=images.colour.device)).clamp(0.0, 1.0)
+    depth, ids = (None if one is None else one[0].cpu().numpy() for one in (images.depth_m, images.ids))
+    return TwinImage(colour[0].cpu().numpy(), depth, ids)
