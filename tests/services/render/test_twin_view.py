@@ -14,7 +14,8 @@ from gemel.geometry import SE3, OpenCV, Pinhole
 from gemel.services.render.lens import Lens
 from gemel.services.render.mesh_raster import silhouette
 from gemel.services.render.renderer import make_renderer, usable_backends
-from gemel.services.render.twin_view import KINDS, TwinView, Viewpoint
+from gemel.services.render.twin_image import Viewpoint
+from gemel.services.render.twin_view import KINDS, TwinView
 
 LOOKS = nominal_looks()
 BLOCK = LOOKS.placements["t_block"].as_matrix()

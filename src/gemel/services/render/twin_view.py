@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch  # noqa: TID253 - tensors that the renderer draws
-from jaxtyping import Float, Float32, Int
+from jaxtyping import Float
 from torch import Tensor  # noqa: TID253
 
 from gemel.artifacts.camera import WORLD, Camera
@@ -18,52 +18,17 @@ from gemel.errors import ConfigError, choices_text
 from gemel.services.render.cloud import STILL, Part, part_of_gaussians, part_of_mesh, posed
 from gemel.services.render.contact_shadow import ContactShadow, ShadowCaster
 from gemel.services.render.lens import Lens
-from gemel.services.render.owners import owner_channels, owners
+from gemel.services.render.owners import owner_channels
 from gemel.services.render.renderer import Renderer, Rendering
 from gemel.services.render.scene_batch import SceneBatch, render_scenes
 from gemel.services.render.shadow_fit import fit_shadow, kept_light
 from gemel.services.render.torch_threads import one_torch_thread
+from gemel.services.render.twin_image import Pose, SceneImages, TwinImage, Viewpoint, as_image, through
 
 KINDS = ("nothing", "background", "table", "robot")
 """What ids 0 to 3 stand for; objects follow in the order of the reconstruction."""
 _GAUSSIANS_ON_GPU = 6_000_000
 """Drawn together: some 1.2 GB, 256 scenes of 22,000 Gaussians."""
-
-Pose = Float[np.ndarray, "4 4"]
-
-
-@dataclass(frozen=True, eq=False)
-class Viewpoint:
-    """A camera of the twin where it is now."""
-
-    camera: str
-    T_camera_world: Pose
-    gain: tuple[float, float, float] = (1.0, 1.0, 1.0)
-    """Multiplies the image, channel by channel: more or other light than in the log."""
-
-
-@dataclass(frozen=True, eq=False)
-class TwinImage:
-    """What one camera sees."""
-
-    colour: Float32[np.ndarray, "h w 3"]
-    """RGB 0 to 1."""
-    depth_m: Float32[np.ndarray, "h w"] | None = None
-    """Along z of the camera, not along the ray, of what covers most of each pixel; zero where nothing is [m]."""
-    ids: Int[np.ndarray, "h w"] | None = None
-    """Index into `TwinView.names` of what covers most of each pixel. Depth and ids are there where asked for."""
-
-
-@dataclass(frozen=True, eq=False)
-class SceneImages:
-    """What one camera sees in b scenes, on the renderer's device; the fields are those of `TwinImage`."""
-
-    colour: Tensor
-    """(b, h, w, 3), not yet held between 0 and 1."""
-    depth_m: Tensor | None
-    """(b, h, w)."""
-    ids: Tensor | None
-    """(b, h, w)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +63,7 @@ class TwinView:
         self._seen = reconstruction
         self._load(reconstruction)
         if has_shadows:
-            with one_torch_thread():
-                self._take_out_shadows(reconstruction)
+            self._take_out_shadows(reconstruction)
 
     def _load(self, seen: Reconstruction) -> None:
         links = [part_of_mesh(mesh, self._link(name), self._device) for name, mesh in seen.links.items()]
@@ -132,10 +96,20 @@ class TwinView:
         self._casters = {name: ShadowCaster(mesh, height, self._device) for name, mesh in seen.objects.items()}
         is_seen = seen.table.is_seen[seen.table.faces[seen.table.face_from_gaussian]].all(axis=1)
         self._p_table = p[:, :2].contiguous()
+        bare = None if seen.bare_table is None else self._tensor(seen.bare_table)
         self.shadow, clean = fit_shadow(
-            self._casters, seen.placements, self._p_table, self._colours[self._of_table], is_seen
+            self._casters, seen.placements, self._p_table, self._colours[self._of_table], is_seen, bare=bare
         )
         self._colours[self._of_table] = clean
+
+    @property
+    def table_colours(self) -> Tensor:
+        """Colours of the table's Gaussians as the first camera sees them without any shade, 0 to 1, (n, 3)."""
+        return self._colours[self._of_table].clone()
+
+    def paint_table(self, colours: Tensor) -> None:
+        """Give the table's Gaussians other colours (n, 3)."""
+        self._colours[self._of_table] = colours
 
     def viewpoint(self, camera: str, Ts_world_link: Float[np.ndarray, "link 4 4"]) -> Viewpoint:
         """A camera where its mounting puts it."""
@@ -180,7 +154,7 @@ class TwinView:
             for view in viewpoints:
                 images = self._drawn(scene, view.camera, view.T_camera_world[None], has_ids=has_ids)
                 lens = self._lenses[view.camera] if is_bent else None
-                found.append(_image(_through(lens, images, has_ids=has_ids), view.gain))
+                found.append(as_image(through(lens, images, has_ids=has_ids), view.gain))
             return found
 
     def draw_scenes(
@@ -196,7 +170,7 @@ class TwinView:
         with torch.no_grad(), one_torch_thread():
             scenes = self._posed(Ts_world_link, Ts_world_object)
             images = self._drawn(scenes, camera, Ts_camera_world, has_ids=has_ids)
-            return _through(self._lenses[camera], images, has_ids=has_ids)
+            return through(self._lenses[camera], images, has_ids=has_ids)
 
     @property
     def scenes_at_once(self) -> int:
@@ -270,21 +244,3 @@ class TwinView:
         if name not in self._links:
             raise ConfigError(f"Link {choices_text(name, self._links)}", remedy="give the poses of all links")
         return self._links.index(name)
-
-
-def _through(lens: Lens | None, images: Rendering, *, has_ids: bool) -> SceneImages:
-    """What a lens makes of what was drawn; ids and depth of a pixel are always those of one drawn pixel."""
-    colour = images.colour if lens is None else lens.bend(images.colour)
-    if not has_ids:
-        return SceneImages(colour, None, None)
-    ids, depth = owners(images)
-    if lens is not None:
-        ids, depth = (lens.bend(image[..., None], is_smooth=False)[..., 0] for image in (ids, depth))
-    return SceneImages(colour, depth, ids.long())
-
-
-def _image(images: SceneImages, gain: tuple[float, float, float]) -> TwinImage:
-    """The one scene of a batch, in other light."""
-    colour = (images.colour * torch.tensor(gain, device=images.colour.device)).clamp(0.0, 1.0)
-    depth, ids = (None if one is None else one[0].cpu().numpy() for one in (images.depth_m, images.ids))
-    return TwinImage(colour[0].cpu().numpy(), depth, ids)
