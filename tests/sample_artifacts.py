@@ -96,7 +96,7 @@ def _reconstruction() -> Reconstruction:
         {"mug": _splatmesh()}, {"mug": SE3.random(_RNG)}, {"link1": _splatmesh()}, _splatmesh(),
         {"drawer": ArticulatedObject("urdf", _BLOB)}, _gaussians(), _cameras(),
         SE3.random(_RNG, 1), np.zeros(2), np.array([0.01, np.inf]), np.zeros(2), True,
-        _response(), {"mug": _response()},
+        _response(), {"mug": _response()}, _RNG.random((2, 3)),
     )  # fmt: skip
 
 

@@ -3,10 +3,12 @@
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from gemel.artifacts.belief import Belief
+from gemel.artifacts.camera import WORLD
 from gemel.artifacts.capture import Capture
 from gemel.artifacts.episode import Frames
 from gemel.artifacts.finding import Finding
@@ -20,9 +22,11 @@ from gemel.running import OnProgress, Run
 from gemel.services.formats.mask_tracks import MaskReader
 from gemel.services.formats.robot_model import compile_stored_robot, stored_robot_spec
 from gemel.services.formats.toml_table import read_toml
+from gemel.services.kinematics.calibrated_robot import CalibratedRobot
 from gemel.services.sim.commanded import action_reader
 from gemel.services.sim.contacts import tool_labels
 from gemel.services.tasks import get_task
+from gemel.stages.assemble.bare_table import SeenTrials
 from gemel.stages.assemble.stage import assemble
 from gemel.stages.identify.drives import with_drives
 from gemel.stages.identify.stage import identify
@@ -35,7 +39,11 @@ from gemel.stages.track.episode_views import open_lab
 from gemel.stages.track.footage import LabFootage
 from gemel.store.address import hash_json
 from gemel.store.codec import encode
+from gemel.trial_frames import tracked_trials, trial_frames
 from gemel.trials import calibration_trials, home_of
+
+_TRIAL_FRAMES, _FRAMES_PER_TRIAL, _MOST_TRIALS = 56, (4, 12), 12
+"""About how many frames of each camera show the table without objects, from how many trials."""
 
 
 def make_prior(run: Run, key: str, on_progress: OnProgress) -> tuple[Belief, tuple[Finding, ...]]:
@@ -118,11 +126,28 @@ def make_draft(run: Run, key: str, on_progress: OnProgress) -> tuple[Twin, tuple
 
 def make_twin(run: Run, key: str, on_progress: OnProgress) -> tuple[Twin, tuple[Finding, ...]]:
     """The twin with what motion taught."""
-    return _assembled(run, "assemble", key, run.get("identify", Belief), on_progress)
+    return _assembled(run, "assemble", key, run.get("identify", Belief), on_progress, _seen_trials(run, key))
+
+
+def _seen_trials(run: Run, key: str) -> SeenTrials | None:
+    """Frames of calibration trials by cameras that stand still; None without a robot."""
+    capture, seen = run.get("ingest", Capture), run.get("reconstruct", Reconstruction)
+    if capture.robot is None:
+        return None
+    fit, tracks = FitData.of(capture, run.get("split", Split)), run.get("track", Tracks)
+    robot = CalibratedRobot(compile_stored_robot(capture.robot, run.store), fit.joints, seen)
+    records = tracked_trials(fit.calibration, tracks, _MOST_TRIALS)
+    count = int(np.clip(_TRIAL_FRAMES // max(len(records), 1), *_FRAMES_PER_TRIAL))
+    cameras = [c for c in seen.cameras if c.is_calibrated and c.parent == WORLD and not c.has_pose_per_frame]
+    found = partial(
+        trial_frames, count=count, fit=fit, tracks=tracks, frames=run.frames(capture, "assemble", key), robot=robot
+    )
+    frames = tuple(frame for record in records for camera in cameras for _, frame in found(record, camera))
+    return SeenTrials(robot.tree.links, frames)
 
 
 def _assembled(
-    run: Run, stage: str, key: str, belief: Belief, on_progress: OnProgress
+    run: Run, stage: str, key: str, belief: Belief, on_progress: OnProgress, trials: SeenTrials | None = None
 ) -> tuple[Twin, tuple[Finding, ...]]:
     capture = run.get("ingest", Capture)
     twin, info = assemble(
@@ -135,6 +160,7 @@ def _assembled(
         blobs=run.store,
         rng=np.random.default_rng([run.project.settings.seed, 4]),
         home=home_of(calibration_trials(run, stage, key)) if capture.robot is not None else None,
+        trials=trials,
         on_progress=on_progress,
     )
     return twin, info.findings

@@ -45,7 +45,7 @@ from gemel.store.codec import encode
 from gemel.store.seal import record_roles
 from gemel.track_pictures import track_pictures
 from gemel.train_wiring import How, make_policy
-from gemel.twin_pictures import looks_finding, twin_pictures
+from gemel.twin_pictures import twin_pictures
 
 
 def _ingest_sources(run: Run) -> dict[str, str]:
@@ -155,7 +155,7 @@ def _make_tracks(run: Run, key: str, on_progress: OnProgress) -> tuple[Tracks, t
 def _make_twin(run: Run, key: str, on_progress: OnProgress) -> tuple[Twin, tuple[Finding, ...]]:
     twin, findings = make_twin(run, key, on_progress)
     capture = run.get("ingest", Capture)
-    pictures, looks = twin_pictures(
+    pictures, finding = twin_pictures(
         twin,
         FitData.of(capture, run.get("split", Split)),
         run.get("track", Tracks),
@@ -163,7 +163,7 @@ def _make_twin(run: Run, key: str, on_progress: OnProgress) -> tuple[Twin, tuple
         run.store,
     )
     show(run, "twin", pictures)
-    return twin, (*findings, *([looks_finding(looks)] if looks is not None else []))
+    return twin, (*findings, finding)
 
 
 def _generator(run: Run) -> Generator | None:
@@ -210,8 +210,8 @@ STAGES = (
     Stage("identify", "gemel.stages.identify.stage", ("ingest", "split", "segment", "reconstruct", "track",
           "draft"), lambda run: {},
           lambda run: run.project.identify_config(), make_posterior),
-    Stage("assemble", "gemel.stages.assemble.stage", ("ingest", "split", "reconstruct", "identify"), twin_sources,
-          lambda run: run.project.settings.assemble, _make_twin),
+    Stage("assemble", "gemel.stages.assemble.stage", ("ingest", "split", "reconstruct", "track", "identify"),
+          twin_sources, lambda run: run.project.settings.assemble, _make_twin),
 )  # fmt: skip
 STAGE_NAMES = names_of(STAGES)
 

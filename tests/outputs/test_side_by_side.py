@@ -1,12 +1,20 @@
 """Real frames beside the twin's: what the pictures and their scores say."""
 
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
-from gemel.artifacts.track import Track
+from gemel.artifacts.split import FitData
+from gemel.artifacts.track import Track, Tracks
 from gemel.geometry import SE3, SO3
 from gemel.outputs.pictures.side_by_side import TwinFrame, side_by_side
-from gemel.twin_pictures import likeness, pose_at
+from gemel.store.store import Store
+from gemel.trial_frames import pose_at
+from gemel.twin_pictures import likeness, twin_pictures
+from services.sim.made_twin import block_twin
 
 
 def test_scores_follow_the_error() -> None:
@@ -36,3 +44,19 @@ def test_a_pose_between_two_tracked_ones_and_beyond_them() -> None:
     assert pose_at(track, 0.25).rotation.log()[2] == pytest.approx(0.25)
     np.testing.assert_allclose(pose_at(track, -5.0).translation, 0.0, atol=1e-12)
     np.testing.assert_allclose(pose_at(track, 5.0).translation, [0.1, 0.0, 0.0], atol=1e-12)
+
+
+def test_a_twin_without_a_robot_says_why_it_was_not_drawn(tmp_path: Path) -> None:
+    """No pictures, and a finding instead of silence."""
+
+    def nothing(*_: object) -> Any:
+        raise AssertionError("no frame was expected to be read")
+
+    store = Store(tmp_path / "store")
+    twin, fit = block_twin(store, {}), FitData((), (), (), (), (), None)
+    frames: Any = SimpleNamespace(episode=nothing, image=nothing, images=nothing, depth=nothing, close=nothing)
+    pictures, finding = twin_pictures(twin, fit, Tracks((), "video"), frames, store)
+    assert pictures == {}
+    assert finding.code == "twin-not-shown"
+    assert "robot" in finding.message
+    store.close()

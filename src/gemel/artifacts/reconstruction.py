@@ -66,3 +66,5 @@ class Reconstruction:
     """What cameras make of the colours of links, table and background; None without a scene."""
     object_responses: Mapping[str, ColourResponse] = field(default_factory=dict)
     """The same for each object: the arm shades objects, and each has been fitted with its own light."""
+    bare_table: Float[np.ndarray, "n 3"] | None = None
+    """RGB of the table's Gaussians without objects on the table, 0 to 1, as trials show it; None where none tells."""

@@ -68,7 +68,7 @@ def _nearness(followed: "Followed", tracks: "Tracks") -> "Iterator[tuple[str, st
     import numpy as np
 
     from gemel.geometry.se3 import stack
-    from gemel.twin_pictures import pose_at
+    from gemel.trial_frames import pose_at
 
     for name in followed.objects:
         track = tracks.of(followed.episode, name)

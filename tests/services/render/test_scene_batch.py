@@ -42,7 +42,7 @@ def batch(scenes: int = 3, n: int = 40) -> SceneBatch:
         width=32,
         height=24,
         dilation_px2=0.3,
-        extras=random(n, 2),
+        extras=random(scenes, n, 2),
     )
 
 

@@ -84,8 +84,8 @@ class TwinCameras:
         draws = [self._draws[name][row] for row in rows]
         links, objects = self._poses(self._states(rows, np.array([draw.time_offset_s for draw in draws])))
         off = stack([draw.T_true_camera for draw in draws]).inverse().as_matrix()
-        colour = self._view.draw_scenes(links, objects, name, off @ self._view.Ts_camera_world(name, links))
-        return exposed(colour, np.array([draw.gain for draw in draws]), noise, rng)
+        drawn = self._view.draw_scenes(links, objects, name, off @ self._view.Ts_camera_world(name, links))
+        return exposed(drawn.colour, np.array([draw.gain for draw in draws]), noise, rng)
 
     def _remember(self, late_s: float) -> None:
         """Keep states for as long as the latest camera needs them."""

@@ -102,7 +102,7 @@ def rasterise_scenes(batch: SceneBatch) -> Rendering:
 
     scenes, colours = len(batch.means), batch.colours.clamp_min(0.0)
     if batch.extras is not None:
-        colours = torch.cat([colours, batch.extras.expand(scenes, -1, -1)], dim=-1)
+        colours = torch.cat([colours, batch.extras], dim=-1)
     blended, alpha, _ = rasterization(
         means=batch.means,
         quats=None,

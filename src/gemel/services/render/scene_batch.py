@@ -35,7 +35,7 @@ class SceneBatch:
     height: int
     dilation_px2: float
     extras: Tensor | None = None
-    """Further channels to blend, the same in all scenes, (n, e)."""
+    """Further channels to blend, (b, n, e)."""
 
     def request(self, scene: int) -> RenderRequest:
         """One of the scenes."""
@@ -44,7 +44,7 @@ class SceneBatch:
             covariances=self.covariances[scene],
             opacities=self.opacities[scene],
             sh=((self.colours[scene] - 0.5) / C0)[:, None],
-            extras=self.extras,
+            extras=None if self.extras is None else self.extras[scene],
             Ts_camera_world=self.Ts_camera_world[scene, None],
             intrinsics=self.intrinsics[None],
             width=self.width,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch  # noqa: TID253 - tensors that the renderer draws
-from jaxtyping import Float, Float32, Int
+from jaxtyping import Float
 from torch import Tensor  # noqa: TID253
 
 from gemel.artifacts.camera import WORLD, Camera
@@ -18,41 +18,17 @@ from gemel.errors import ConfigError, choices_text
 from gemel.services.render.cloud import STILL, Part, part_of_gaussians, part_of_mesh, posed
 from gemel.services.render.contact_shadow import ContactShadow, ShadowCaster
 from gemel.services.render.lens import Lens
+from gemel.services.render.owners import owner_channels
 from gemel.services.render.renderer import Renderer, Rendering
 from gemel.services.render.scene_batch import SceneBatch, render_scenes
 from gemel.services.render.shadow_fit import fit_shadow, kept_light
 from gemel.services.render.torch_threads import one_torch_thread
+from gemel.services.render.twin_image import Pose, SceneImages, TwinImage, Viewpoint, as_image, through
 
 KINDS = ("nothing", "background", "table", "robot")
 """What ids 0 to 3 stand for; objects follow in the order of the reconstruction."""
-_SOLID = 0.5
-"""Coverage from which on a pixel shows something."""
 _GAUSSIANS_ON_GPU = 6_000_000
 """Drawn together: some 1.2 GB, 256 scenes of 22,000 Gaussians."""
-
-Pose = Float[np.ndarray, "4 4"]
-
-
-@dataclass(frozen=True, eq=False)
-class Viewpoint:
-    """A camera of the twin where it is now."""
-
-    camera: str
-    T_camera_world: Pose
-    gain: tuple[float, float, float] = (1.0, 1.0, 1.0)
-    """Multiplies the image, channel by channel: more or other light than in the log."""
-
-
-@dataclass(frozen=True, eq=False)
-class TwinImage:
-    """What one camera sees."""
-
-    colour: Float32[np.ndarray, "h w 3"]
-    """RGB 0 to 1."""
-    depth_m: Float32[np.ndarray, "h w"]
-    """Along z of the camera, zero where nothing is [m]."""
-    ids: Int[np.ndarray, "h w"] | None = None
-    """Index into `TwinView.names` of what covers most of each pixel, where asked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +63,7 @@ class TwinView:
         self._seen = reconstruction
         self._load(reconstruction)
         if has_shadows:
-            with one_torch_thread():
-                self._take_out_shadows(reconstruction)
+            self._take_out_shadows(reconstruction)
 
     def _load(self, seen: Reconstruction) -> None:
         links = [part_of_mesh(mesh, self._link(name), self._device) for name, mesh in seen.links.items()]
@@ -121,10 +96,20 @@ class TwinView:
         self._casters = {name: ShadowCaster(mesh, height, self._device) for name, mesh in seen.objects.items()}
         is_seen = seen.table.is_seen[seen.table.faces[seen.table.face_from_gaussian]].all(axis=1)
         self._p_table = p[:, :2].contiguous()
+        bare = None if seen.bare_table is None else self._tensor(seen.bare_table)
         self.shadow, clean = fit_shadow(
-            self._casters, seen.placements, self._p_table, self._colours[self._of_table], is_seen
+            self._casters, seen.placements, self._p_table, self._colours[self._of_table], is_seen, bare=bare
         )
         self._colours[self._of_table] = clean
+
+    @property
+    def table_colours(self) -> Tensor:
+        """Colours of the table's Gaussians as the first camera sees them without any shade, 0 to 1, (n, 3)."""
+        return self._colours[self._of_table].clone()
+
+    def paint_table(self, colours: Tensor) -> None:
+        """Give the table's Gaussians other colours (n, 3)."""
+        self._colours[self._of_table] = colours
 
     def viewpoint(self, camera: str, Ts_world_link: Float[np.ndarray, "link 4 4"]) -> Viewpoint:
         """A camera where its mounting puts it."""
@@ -159,13 +144,17 @@ class TwinView:
         is_bent: bool = True,
         has_ids: bool = False,
     ) -> list[TwinImage]:
-        """What each camera sees, through its lens unless told otherwise; objects without a pose are left out."""
+        """What each camera sees, through its lens unless told otherwise; objects without a pose are left out.
+
+        `has_ids` asks for ids and depth, which take some more time.
+        """
         with torch.no_grad(), one_torch_thread():
             scene = self._posed(Ts_world_link[None], {name: T[None] for name, T in Ts_world_object.items()})
             found = []
             for view in viewpoints:
                 images = self._drawn(scene, view.camera, view.T_camera_world[None], has_ids=has_ids)
-                found.append(_image(images, self._lenses[view.camera], view.gain, is_bent=is_bent, has_ids=has_ids))
+                lens = self._lenses[view.camera] if is_bent else None
+                found.append(as_image(through(lens, images, has_ids=has_ids), view.gain))
             return found
 
     def draw_scenes(
@@ -174,11 +163,14 @@ class TwinView:
         Ts_world_object: Mapping[str, Float[np.ndarray, "b 4 4"]],
         camera: str,
         Ts_camera_world: Float[np.ndarray, "b 4 4"],
-    ) -> Tensor:
-        """Colours (b, h, w, 3) that one camera sees in many scenes; `scenes_at_once` of them fit into memory."""
+        *,
+        has_ids: bool = False,
+    ) -> SceneImages:
+        """What one camera sees in many scenes; `scenes_at_once` of them fit into memory. `has_ids` as in `draw`."""
         with torch.no_grad(), one_torch_thread():
-            images = self._drawn(self._posed(Ts_world_link, Ts_world_object), camera, Ts_camera_world)
-            return self._lenses[camera].bend(images.colour)
+            scenes = self._posed(Ts_world_link, Ts_world_object)
+            images = self._drawn(scenes, camera, Ts_camera_world, has_ids=has_ids)
+            return through(self._lenses[camera], images, has_ids=has_ids)
 
     @property
     def scenes_at_once(self) -> int:
@@ -210,6 +202,7 @@ class TwinView:
         """What one camera sees in all scenes, before its lens."""
         self.camera(camera)
         lens, Ts = self._lenses[camera], self._tensor(Ts_camera_world)
+        depths = scenes.means @ Ts[:, 2, :3, None] + Ts[:, 2, 3, None, None] if has_ids else None  # (b, n, 1)
         return render_scenes(
             self._renderer,
             SceneBatch(
@@ -217,7 +210,7 @@ class TwinView:
                 covariances=scenes.covariances,
                 opacities=scenes.opacities,
                 colours=self._seen_by(self._cameras[camera][0], Ts, scenes),
-                extras=torch.nn.functional.one_hot(self._kind, len(self.names)).float() if has_ids else None,
+                extras=None if depths is None else owner_channels(self._kind, len(self.names) - 1, depths[..., 0]),
                 Ts_camera_world=Ts,
                 intrinsics=self._tensor(lens.intrinsics),
                 width=lens.shape[1],
@@ -251,19 +244,3 @@ class TwinView:
         if name not in self._links:
             raise ConfigError(f"Link {choices_text(name, self._links)}", remedy="give the poses of all links")
         return self._links.index(name)
-
-
-def _image(
-    images: Rendering, lens: Lens, gain: tuple[float, float, float], *, is_bent: bool, has_ids: bool
-) -> TwinImage:
-    """Tensors as an image, bent as the lens does."""
-    colour, depth, ids = images.colour, images.depth[..., None], None
-    if has_ids:
-        ids = torch.where(images.alpha > _SOLID, images.extras.argmax(dim=-1), 0)[..., None]
-    if is_bent:
-        colour, depth = lens.bend(colour), lens.bend(depth, is_smooth=False)
-        ids = None if ids is None else lens.bend(ids, is_smooth=False).long()
-    colour = (colour * torch.tensor(gain, device=colour.device)).clamp(0.0, 1.0)
-    return TwinImage(
-        colour[0].cpu().numpy(), depth[0, ..., 0].cpu().numpy(), None if ids is None else ids[0, ..., 0].cpu().numpy()
-    )

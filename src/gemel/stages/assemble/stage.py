@@ -1,7 +1,8 @@
 """Assemble: Reconstruction + Belief -> Twin, something that can be simulated.
 
 Owns: convex pieces that objects touch with and how far they are from what is seen; flat bottoms; where objects stand
-on the table; mass properties of uniform density; the judgement whether the scene can be started from.
+on the table; what the table looks like without them; mass properties of uniform density; the judgement whether the
+scene can be started from.
 Does not own: what is believed of parameters (`prior`, `identify`), how the scene is compiled (`services/sim`).
 Inputs: a Reconstruction, any Belief, the robot's description if there is one. Output: a Twin.
 Judged by: objects at rest stay at rest, nothing starts inside something else, inertia is physical, mass fits volume.
@@ -26,6 +27,7 @@ from gemel.errors import GemelError
 from gemel.geometry import SE3, Inertia, is_watertight, is_winding_consistent, volume
 from gemel.services.sim.compile import compile_twin
 from gemel.services.sim.parameters import ParameterMap
+from gemel.stages.assemble.bare_table import SeenTrials, with_bare_table
 from gemel.stages.assemble.collider_gap import largest_gap
 from gemel.stages.assemble.config import AssembleConfig
 from gemel.stages.assemble.convex import convex_pieces
@@ -64,13 +66,18 @@ def assemble(
     blobs: Blobs,
     rng: np.random.Generator,
     home: Float[np.ndarray, " joint"] | None = None,
+    trials: SeenTrials | None = None,
     on_progress: OnProgress = lambda fraction: None,
 ) -> tuple[Twin, AssembleInfo]:
     """The twin, with what the belief says of things that its scene has.
 
-    `home` are logged joint positions at which the robot waits for a trial; None where nobody knows them.
+    `home` are logged joint positions at which the robot waits for a trial; None where nobody knows them. `trials` show
+    the table where objects lay in the scan; None where nothing has been tracked yet.
     """
     findings = list(_scene_findings(reconstruction))
+    if trials is not None:
+        reconstruction, unseen = with_bare_table(reconstruction, trials)
+        findings += unseen
     table_height_m = table_height(reconstruction)
     solids: dict[str, _Solid] = {}
     for index, (name, mesh) in enumerate(reconstruction.objects.items()):

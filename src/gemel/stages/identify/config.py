@@ -26,8 +26,8 @@ class IdentifyConfig:
     method: str = "auto"
     """`auto`: `eki`; `population` where a round has too few simulations for so many parameters. `eki`: ensemble Kalman
     inversion, corrected by an emulator. `population`: true simulations alone, weighed and drawn anew where they fit.
-    `svgd`: Stein particles. `npe`: neural posterior. `gauss_newton`: least squares and a linearised interval, for smooth
-    problems."""
+    `svgd`: Stein particles. `npe`: neural posterior. `gauss_newton`: least squares and a linearised interval, for
+    smooth problems."""
     ensemble: int = 0
     """Simulations per round; 0 chooses by the number of parameters."""
     kalman_steps: int = 4
