@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gemel.stages.evaluate.command_delay import command_delay_s
 
 from gemel.artifacts.capture import Domain, EpisodeKind, JointSignal, UnitSource
 from gemel.artifacts.episode import Episode
@@ -17,7 +16,6 @@ from gemel.services.kinematics.arms import Arm, find_arms
 from gemel.services.kinematics.tree import kinematic_tree
 from gemel.services.sim.commanded import commanded_path, kind_of_actions
 from gemel.services.sim.compile import compile_twin
-from gemel.services.sim.joint_path import JointPath
 from gemel.services.stats import binomial_bounds, mean_interval, ratio_interval
 from gemel.stages.evaluate.bands import BAND, error_band, is_inside_band
 from gemel.stages.evaluate.divergence_time import follow_time
@@ -46,7 +44,7 @@ def test_the_table_and_mujoco_put_the_tool_at_the_same_place(twin: Twin, store: 
     """Denavit-Hartenberg with offsets added, MuJoCo with offsets built in: equal to rounding."""
     assert twin.robot is not None
     tree = kinematic_tree(compile_stored_robot(twin.robot, store))
-    (arm,) = find_arms(tree, twin, _signals(twin), {})
+    (arm,) = find_arms(tree, twin.joints, _signals(twin), {})
     tool = make_tool(tree, arm, twin)
     joints = np.random.default_rng(0).uniform(-1.5, 1.5, size=(50, 6))
     metres, radians = tool.gap(compile_twin(twin, store, {}), joints)
@@ -75,7 +73,7 @@ def test_tool_steps_lead_the_tool_where_they_say(twin: Twin, store: Store) -> No
     # The robot as filed: no base pose, no offsets.
     seen = replace(twin.reconstruction, Ts_world_base=SE3.identity(0), joint_offsets=np.zeros(6))
     plain = replace(twin, reconstruction=seen)
-    (arm,) = find_arms(tree, plain, signals, {})
+    (arm,) = find_arms(tree, plain.joints, signals, {})
     poses = make_tool(tree, arm, plain).by_table(path.positions)
     way = np.concatenate([np.zeros((1, 2)), np.cumsum(steps, axis=0)])
     assert np.allclose(poses.translation[:, :2] - poses.translation[0, :2], way, atol=1e-6)
@@ -98,17 +96,6 @@ def test_tool_steps_lead_the_tool_where_they_say(twin: Twin, store: Store) -> No
     assert lossy is not None
     # It was made within the gap: wherever the log has a sample, both have led the tool equally far.
     assert np.allclose(whole.at(times[kept]), lossy.at(times[kept]), atol=1e-6)
-
-
-def test_the_delay_of_commands_is_read_from_trials() -> None:
-    """Joints that follow a commanded path 0.12 s late say so; without trials nothing is known."""
-    times = np.arange(60) * 0.1
-    path = JointPath(times, np.stack([np.sin(2.0 * times), 0.3 * np.cos(times)], axis=1))
-    episode = Episode("0", EpisodeKind.TASK, Domain.REAL, "", times, path.at(times - 0.12), np.zeros((60, 0)))
-    found = command_delay_s([(episode, path)])
-    assert found is not None
-    assert abs(found - 0.12) < 0.006
-    assert command_delay_s([]) is None
 
 
 def test_the_joint_error_is_the_protocols(tmp_path: Path) -> None:

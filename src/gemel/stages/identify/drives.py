@@ -116,8 +116,8 @@ def _is_fed_forward(scene: CompiledTwin, trials: Sequence[Trial], lag_s: float, 
     simulator = SimulatorNative(scene.model, 2)
     names, values = [], []
     for joint, lead_s in leads_s.items():
-        drives = [_drive(np.array(lag_s), lead_s, is_fed_forward=fed) for fed in (True, False)]
-        for kind, column in zip(("delay", "lead"), np.array(drives, dtype=float).T, strict=True):
+        drives = [_drive(np.array([lag_s]), lead_s, is_fed_forward=fed) for fed in (True, False)]
+        for kind, column in zip(("delay", "lead"), np.array(drives, dtype=float)[..., 0].T, strict=True):
             names.append(f"robot/{joint}/{kind}")
             values.append(column)
     if not names:
