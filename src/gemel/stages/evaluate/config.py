@@ -22,7 +22,7 @@ class EvaluateConfig:
     confidence: float = 0.95
     """Of all intervals; they come from drawing episodes with replacement."""
     arms: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Logged joints of each arm, by name; without any, joints on one root link of the robot are one arm."""
+    """Logged joints of each arm, by name; without any, they are told by where chains of logged joints branch."""
     weights: dict[str, float] = field(default_factory=dict)
     """Weight of logged joints in the joint error, 1 unless given; normalised to sum to one over an arm."""
     scales: dict[str, float] = field(default_factory=dict)
