@@ -23,7 +23,7 @@ def arm_project(project: Path) -> Path:
     """The waving arm with a model; its gripper is logged as a part of an unknown range, so only hinges are compared."""
     (project / "arm.xml").write_text(_ARM)
     settings = project / "twin.toml"
-    settings.write_text(settings.read_text() + '[robot]\nmodel = "arm.xml"\n[evaluate]\ndraws = 2\n')
+    settings.write_text(settings.read_text() + '[robot]\nmodel = "arm.xml"\n[evaluate]\ndraws = 19\n')
     return project
 
 
@@ -44,7 +44,7 @@ def test_the_holdout_is_opened_once_counted_and_audited(arm_project: Path, capsy
     assert json.loads((arm_project / "evidence.json").read_text())["holdout"]["opening"] == 1
 
     settings = arm_project / "twin.toml"
-    settings.write_text(settings.read_text().replace("draws = 2", "draws = 3"))
+    settings.write_text(settings.read_text().replace("draws = 19", "draws = 20"))
     capsys.readouterr()
     assert main(["evaluate", folder]) == 2
     assert "already been opened for this twin" in capsys.readouterr().err

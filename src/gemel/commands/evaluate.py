@@ -136,7 +136,8 @@ def _write(project: "Project", address: str, out: Path) -> int:
     from gemel.artifacts.evidence import Evidence
     from gemel.commands.screen import console
     from gemel.outputs.report.evidence_json import write_evidence
-    from gemel.outputs.report.page import headline, report_page
+    from gemel.outputs.report.headline import headline
+    from gemel.outputs.report.page import report_page
     from gemel.store.store import Store
 
     store = Store.open(project.store_folder)

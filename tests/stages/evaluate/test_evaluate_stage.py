@@ -39,7 +39,7 @@ def _instruments(held_out: HeldOutData, twin: Twin, config: EvaluateConfig, stor
 
 def _evidence(twin: Twin, store: Store, *, prior: Belief, nominal: Belief, repeat: bool = False) -> Evidence:
     held_out, tracks, episodes = recorded(twin, store, repeat=repeat)
-    config = EvaluateConfig(draws=6)
+    config = EvaluateConfig(draws=19)
     evidence, _ = evaluate(
         held_out,
         twin,
@@ -108,15 +108,15 @@ def test_without_holdout_nothing_is_claimed(twin: Twin, store: Store, tmp_path: 
     with pytest.raises(SourceError, match="No episode is held out"):
         evaluate(
             HeldOutData(()), twin, EvaluateConfig(), instruments=instruments, prior=twin.belief,
-            nominal=twin.belief, tracks=tracks, frames=MemoryFrames(episodes), blobs=store, rng=np.random.default_rng(0),
-            opening=Opening("s", "t", 1, 1), lineage={},
+            nominal=twin.belief, tracks=tracks, frames=MemoryFrames(episodes), blobs=store,
+            rng=np.random.default_rng(0), opening=Opening("s", "t", 1, 1), lineage={},
         )  # fmt: skip
 
 
 def test_actions_that_cannot_be_replayed_are_said_so(twin: Twin, store: Store) -> None:
     """With actions of unknown meaning only the logged path is replayed, and a note says it."""
     held_out, tracks, episodes = recorded(twin, store)
-    strange, config = replace(held_out, action_names=("a", "b")), EvaluateConfig(draws=2)
+    strange, config = replace(held_out, action_names=("a", "b")), EvaluateConfig(draws=19)
     evidence, _ = evaluate(
         strange, twin, config, instruments=_instruments(strange, twin, config, store), prior=twin.belief,
         nominal=twin.belief, tracks=tracks, frames=MemoryFrames(episodes), blobs=store, rng=np.random.default_rng(0),

@@ -19,7 +19,9 @@ from gemel.services.sim.body_poses import body_poses
 from gemel.services.sim.commanded import commanded_path, kind_of_actions
 from gemel.services.sim.compile import compile_twin
 from gemel.services.stats import binomial_bounds, mean_interval, ratio_interval
+from gemel.services.stats.bootstrap import RESAMPLES
 from gemel.stages.evaluate.bands import BAND, error_band, is_inside_band
+from gemel.stages.evaluate.config import EvaluateConfig
 from gemel.stages.evaluate.divergence_time import follow_time
 from gemel.stages.evaluate.joint_error import joint_errors, joint_measures
 from gemel.stages.evaluate.tool_error import make_tool, tool_errors
@@ -187,7 +189,36 @@ def test_bootstrap_intervals_cover() -> None:
         a, b = 3.0 + rng.standard_normal(25), 2.0 + 0.5 * rng.standard_normal(25)
         low, high = mean_interval(a, rng)
         hits[0] += low <= 3.0 <= high
-        low, high = ratio_interval(a, b, rng)
+        low, high, _ = ratio_interval(a, b, rng)
         hits[1] += low <= 1.5 <= high
     assert np.all(hits >= 170)
-    assert ratio_interval(np.ones(3), np.zeros(3), rng) == (np.inf, np.inf)
+    assert ratio_interval(np.ones(3), np.zeros(3), rng) == (np.inf, np.inf, 0)
+
+
+def test_nothing_over_nothing_is_no_ratio() -> None:
+    """Where neither has anything there is no interval; resamples of that kind are counted and left out of others."""
+    rng = np.random.default_rng(4)
+    low, high, undefined = ratio_interval(np.zeros(4), np.zeros(4), rng)
+    assert np.isnan([low, high]).all()
+    assert undefined == RESAMPLES
+    one = np.array([0.0, 0.0, 0.0, 1.0])
+    low, high, undefined = ratio_interval(one, one, rng)
+    assert (low, high) == (1.0, 1.0)
+    assert abs(undefined / RESAMPLES - 0.75**4) < 0.03
+
+
+@pytest.mark.parametrize("draws", [19, 24, 40])
+def test_few_draws_make_a_band_that_holds_what_it_says(draws: int) -> None:
+    """A record that is one more draw is inside nine times in ten, with as few draws as are allowed."""
+    rng = np.random.default_rng(draws)
+    count = 20_000
+    spread = np.repeat([0.01, 0.05], 3)
+    predicted = SE3.exp(spread * rng.standard_normal((draws, count, 6)))
+    truth = SE3.exp(spread * rng.standard_normal((count, 6)))
+    sure = np.zeros((count, 6, 6))
+    inside = is_inside_band(predicted, truth, sure, np.zeros((6, 6)), rng)
+    low, high = binomial_bounds(count, BAND, confidence=0.9999)
+    # Between two draws the end lies on a straight line, which is up to a per cent too wide for a bell's tail.
+    assert all(low <= column.sum() <= high + 0.01 * count for column in inside.T)
+    with pytest.raises(ConfigError, match="at least 19 draws"):
+        EvaluateConfig(draws=18)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from gemel.artifacts.belief import Belief
-from gemel.artifacts.evidence import Curve
+from gemel.artifacts.evidence import Claim, Curve
 from gemel.artifacts.finding import Finding, Severity
 from gemel.artifacts.held_out import Opening
 from gemel.artifacts.track import Tracks
@@ -12,6 +12,7 @@ from gemel.stages.evaluate.claims import NOMINAL, POSTERIOR, PRIOR
 from gemel.stages.evaluate.compare import Compared
 from gemel.stages.evaluate.instruments import Instruments
 from gemel.stages.evaluate.replay import ACTIONS, LOGGED
+from gemel.stages.evaluate.verdicts import not_shown, overconfident
 
 _LED = {LOGGED: "Led along the log", ACTIONS: "Driven by the recorded actions"}
 
@@ -80,9 +81,9 @@ def _named(episodes: Sequence[str]) -> str:
     return f"{'episode' if len(episodes) == 1 else 'episodes'} {', '.join(episodes)}"
 
 
-def findings_of(results: Sequence[Compared], opening: Opening) -> tuple[Finding, ...]:
+def findings_of(results: Sequence[Compared], opening: Opening, claims: Sequence[Claim]) -> tuple[Finding, ...]:
     """What somebody should do something about."""
-    found = []
+    found = [*not_shown(claims), *overconfident(claims)]
     if opening.of_twin > 1:
         found.append(Finding(
             "opened-again", Severity.WARNING,

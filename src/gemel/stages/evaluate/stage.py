@@ -35,12 +35,12 @@ from gemel.stages.evaluate.claims import (
     gap_claims,
     mean_claims,
     ranges_of,
-    ratio_claims,
     repeat_claims,
 )
 from gemel.stages.evaluate.compare import Compared, Yardstick, compare
 from gemel.stages.evaluate.config import EvaluateConfig
 from gemel.stages.evaluate.floor import is_repeat, repeat_curves
+from gemel.stages.evaluate.follow_ratio import followings, ratio_claims
 from gemel.stages.evaluate.instruments import Instruments
 from gemel.stages.evaluate.joint_error import JointMeasure
 from gemel.stages.evaluate.remarks import findings_of, notes_on
@@ -90,8 +90,10 @@ def evaluate(
         on_progress((index + 1) / len(held_out.episodes))
     floor = _floor(repeats, tracks, frames, instruments.measures, config)
     beliefs = {POSTERIOR: twin.belief, PRIOR: prior, NOMINAL: nominal}
+    claims = _claims(results, floor, held_out, config.confidence, rng)
+    findings = findings_of(results, opening, claims)
     evidence = Evidence(
-        claims=_claims(results, floor, held_out, config.confidence, rng),
+        claims=claims,
         failures=(),
         holdout=opening.split,
         opening=opening.of_twin,
@@ -105,8 +107,10 @@ def evaluate(
         weights=_by_joint(instruments.measures, held_out, "weights"),
         scales=_by_joint(instruments.measures, held_out, "scales"),
         notes=notes_on(results, tracks, instruments, twin.belief, floor, len(repeats)),
+        followings=followings(results),
+        cautions=tuple(finding.message for finding in findings),
     )
-    return evidence, EvaluateInfo(findings_of(results, opening))
+    return evidence, EvaluateInfo(findings)
 
 
 def check_any(held_out: HeldOutData) -> None:
