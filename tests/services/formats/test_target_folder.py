@@ -30,3 +30,9 @@ def test_a_folder_without_permission_is_refused(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)
     with pytest.raises(ConfigError, match=f"Nothing can be written to {tmp_path}"):
         check_target_folder(tmp_path / "new" / "folder")
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that takes no files, whoever asks")
+def test_a_folder_that_takes_no_files_is_refused_even_for_the_superuser() -> None:
+    with pytest.raises(ConfigError, match="Nothing can be written to /proc"):
+        check_target_folder(Path("/proc/no-such-folder"))

@@ -23,7 +23,7 @@ def not_shown(claims: Sequence[Claim]) -> list[Finding]:
             f"Not shown: that the fitted twin follows {c.subject} longer than the nominal one, {_LED[c.drive]}: "
             f"{_times(c)}.",
             "hold out more episodes with motion, or look at where the twin is lost (docs/evaluate.md)",
-            value=c.estimate,
+            stream=f"{c.subject}, {c.drive}", value=c.estimate,
         )
         for c in ratios
         if not c.low > 1.0
@@ -48,16 +48,18 @@ def overconfident(claims: Sequence[Claim]) -> list[Finding]:
         c for c in claims
         if c.name in parts and c.physics == POSTERIOR and c.n >= _FEWEST and c.high < BAND
     ]  # fmt: skip
-    groups = dict.fromkeys((c.subject, c.drive) for c in outside)
+    groups: dict[tuple[str, str], list[Claim]] = {}
+    for claim in outside:
+        groups.setdefault((claim.subject, claim.drive), []).append(claim)
     return [
         Finding(
             "overconfident", Severity.WARNING,
             f"Overconfident about {subject}, {_LED[drive]}: of its motion, the {100.0 * BAND:g} % band of the "
-            f"posterior holds {_shares([c for c in outside if (c.subject, c.drive) == (subject, drive)])}.",
+            f"posterior holds {_shares(own)}.",
             "do not trust the belief's width: widen it for training, and look at what the scene leaves out",
-            value=next(c.estimate for c in outside if (c.subject, c.drive) == (subject, drive)),
+            stream=f"{subject}, {drive}", value=own[0].estimate,
         )
-        for subject, drive in groups
+        for (subject, drive), own in groups.items()
     ]  # fmt: skip
 
 
