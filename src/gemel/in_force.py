@@ -77,7 +77,9 @@ def _done(project: Project) -> tuple[dict[str, str], str]:
         rows = project_status(project)
     except GemelError as error:  # such as a log that is elsewhere now: what was made of it is still good to use
         return {}, f"Nobody can tell: {error.problem}"
-    stale = "Inputs, settings or Gemel changed since: `gemel status` shows it, `gemel run` makes what is wanted now."
+    stale = (
+        "Inputs, settings or Gemel changed since (see `gemel status`): `gemel run` or `gemel evaluate` makes it anew."
+    )
     return {row.name: row.address for row in rows if row.state == "done"}, stale
 
 
