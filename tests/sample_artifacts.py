@@ -1,6 +1,7 @@
 """One instance of every artifact that the store may hold, with awkward values in every field."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from gemel.artifacts.capture import (
     UnitSource,
     VideoSegment,
 )
-from gemel.artifacts.evidence import Claim, Curve, Evidence, Failure, FailureLabel, Range
+from gemel.artifacts.evidence import Claim, Curve, Evidence, Failure, FailureLabel, Following, Range
 from gemel.artifacts.finding import Finding, Severity
 from gemel.artifacts.gaussians import Gaussians
 from gemel.artifacts.inspection import EpisodeSummary, Estimate, Inspection, StreamSummary, UnitGuess
@@ -129,17 +130,20 @@ def samples() -> list[Any]:
     masks = MaskTrack("0", "plain", "mug", _BLOB, (0, 2), np.array([0.5, 1.0]), "the mug")
     track = Track("0", "mug", np.array([0.0, 0.1]), SE3.random(_RNG, 2), np.zeros((2, 6, 6)), np.array([False, True]))
     claim = Claim(
-        "success", "1", 0.5, 0.2, math.inf, 0.95, 10, (Domain.REAL, Domain.TWIN), "mug", "posterior", "logged"
+        "success", "1", 0.5, 0.2, math.inf, 0.95, 10, (Domain.REAL, Domain.TWIN), "mug", "posterior", "logged", "cut"
     )
+    undefined = replace(claim, name="ratio", estimate=math.nan, low=math.nan, high=math.nan)
+    following = Following("0", "mug", "posterior", "logged", 1.5, 2.0, True)
     times = np.array([0.0, 0.1])
     curves = (
         Curve("0", "mug", "position", "m", "posterior", "logged", times, times / 3.0, 0.5 * times, 2.0 * times),
         Curve("0", "mug", "position", "m", "nominal", "logged", times, times),
     )
     evidence = Evidence(
-        (claim,), (Failure("3", FailureLabel.PHYSICS, "replay diverges"),), "aa" * 32, 1, {"assemble": "bb" * 32},
-        ("0",), 2, 0.02, 5.0, curves, (Range("object/mug/mass", "kg", "prior", 0.1, 0.2, 0.3),), {"j0": 1.0},
-        {"j0": math.pi}, ("<b>noted</b> „so“",),
+        (claim, undefined), (Failure("3", FailureLabel.PHYSICS, "replay diverges"),), "aa" * 32, 1,
+        {"assemble": "bb" * 32}, ("0",), 2, 0.02, 5.0, curves,
+        (Range("object/mug/mass", "kg", "prior", 0.1, 0.2, 0.3),), {"j0": 1.0}, {"j0": math.pi},
+        ("<b>noted</b> „so“",), (following,), ("not <i>shown</i>",),
     )  # fmt: skip
     quantity = Quantity("tip", 2, "m", -0.02, 0.02)
     card = PolicyCard("p", "push-t", _BLOB, "", (quantity,), (quantity,), ("com_x",), {"twin": "cc" * 32})

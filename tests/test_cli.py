@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from gemel.artifacts.capture import Domain
 from gemel.cli import _commands, main
-from gemel.commands.demo import _policy_command
+from gemel.commands.demo import _adapt, _policy_command
+from gemel.project import open_project
 from gemel.worlds.waving_arm import WavingArm, write_log
 
 COMMANDS = tuple(_commands())
@@ -169,6 +171,15 @@ def test_doctor_reports_this_machine(capsys: pytest.CaptureFixture[str]) -> None
     assert checks["core numpy"] == "ok"
     assert checks["video h264"] == "ok"
     assert checks["video av1"] == "ok"
+
+
+def test_the_demo_says_that_its_log_is_of_a_stand_in(project: Path) -> None:
+    """Other logs are real unless somebody says otherwise; the settings stay ones that can be read."""
+    assert open_project(project).ingest_config().domain is Domain.REAL
+    _adapt(project / "twin.toml")
+    adapted = open_project(project)
+    assert adapted.ingest_config().domain is Domain.STAND_IN
+    assert adapted.settings.evaluate.draws == 24
 
 
 def test_the_demo_names_its_policy_by_a_path_that_exists() -> None:

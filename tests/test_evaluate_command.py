@@ -23,7 +23,7 @@ def arm_project(project: Path) -> Path:
     """The waving arm with a model; its gripper is logged as a part of an unknown range, so only hinges are compared."""
     (project / "arm.xml").write_text(_ARM)
     settings = project / "twin.toml"
-    settings.write_text(settings.read_text() + '[robot]\nmodel = "arm.xml"\n[evaluate]\ndraws = 2\n')
+    settings.write_text(settings.read_text() + '[robot]\nmodel = "arm.xml"\n[evaluate]\ndraws = 19\n')
     return project
 
 
@@ -44,7 +44,7 @@ def test_the_holdout_is_opened_once_counted_and_audited(arm_project: Path, capsy
     assert json.loads((arm_project / "evidence.json").read_text())["holdout"]["opening"] == 1
 
     settings = arm_project / "twin.toml"
-    settings.write_text(settings.read_text().replace("draws = 2", "draws = 3"))
+    settings.write_text(settings.read_text().replace("draws = 19", "draws = 20"))
     capsys.readouterr()
     assert main(["evaluate", folder]) == 2
     assert "already been opened for this twin" in capsys.readouterr().err
@@ -53,6 +53,50 @@ def test_the_holdout_is_opened_once_counted_and_audited(arm_project: Path, capsy
     capsys.readouterr()
     assert main(["audit", folder]) == 0
     assert "holdout opened, 2:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ("[evaluate.weights]\nelbow = 2.0\n", "[evaluate.weights] 'elbow' is unknown. Closest: 'elbow.pos'"),
+        ("[evaluate.scales]\nwrist = 2.0\n", "[evaluate.scales] 'wrist' is unknown."),
+    ],
+)
+def test_settings_that_mean_nothing_open_nothing(
+    settings: str, problem: str, arm_project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Names are checked while the holdout is closed: a second try is a first opening."""
+    folder, file = str(arm_project), arm_project / "twin.toml"
+    assert main(["run", folder]) == 0
+    usual = file.read_text()
+    file.write_text(usual + settings)
+    capsys.readouterr()
+    assert main(["evaluate", folder]) == 2
+    assert problem in capsys.readouterr().err
+    file.write_text(usual)
+    assert main(["evaluate", folder]) == 0
+    assert json.loads((arm_project / "evidence.json").read_text())["holdout"]["openings_of_holdout"] == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('actions = "tool-steps"', "names that end in _x, _y or _z were expected"),
+        ('arms = {one = ["sholder.pos"]}', "[evaluate.arms] one: 'sholder.pos' is unknown. Closest: 'shoulder.pos'"),
+        ('arms = {all = ["shoulder.pos"]}', "an arm called 'all'"),
+    ],
+)
+def test_actions_and_arms_that_are_none_are_refused_by_the_run_before(
+    line: str, problem: str, arm_project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Identify reads actions too, so nothing gets as far as the holdout."""
+    folder, file = str(arm_project), arm_project / "twin.toml"
+    file.write_text(file.read_text() + line + "\n")
+    assert main(["run", folder]) == 2
+    assert problem in capsys.readouterr().err
+    assert main(["evaluate", folder]) == 2
+    assert main(["audit", folder]) == 0
+    assert "holdout opened" not in capsys.readouterr().out
 
 
 def test_a_twin_of_nothing_opens_nothing(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

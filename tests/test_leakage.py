@@ -171,3 +171,35 @@ def test_held_out_data_is_not_fit_data_to_the_type_checker(tmp_path: Path) -> No
     report, _, code = api.run([str(snippet), "--config-file", str(config), "--no-incremental"])
     assert code == 1
     assert 'incompatible type "HeldOutData"; expected "FitData"' in report
+
+
+def _cut_off(store: Store, number: int) -> None:
+    """Take the ledger's end away and set its counter back, as somebody would who wants an opening unmade."""
+    path = store.root / "ledger.sqlite"
+    store.close()
+    db = sqlite3.connect(path)
+    db.executescript(
+        f"DROP TRIGGER entry_no_delete; DELETE FROM entry WHERE number >= {number};"
+        f"UPDATE sqlite_sequence SET seq = {number - 1} WHERE name = 'entry';"
+    )
+    db.commit()
+    db.close()
+
+
+def test_an_opening_that_was_cut_off_the_ledger_shows_by_its_evidence(run: Run) -> None:
+    """The shorter ledger is whole, but Evidence of an opening that it does not know is still in the store."""
+    twin = run.addresses["assemble"]
+    first = sum(1 for _ in run.store.ledger.entries()) + 1
+    opening = open_holdout(
+        run.store.ledger, key="k", split_address=run.addresses["split"], twin_address=twin, is_again=False
+    )  # fmt: skip
+    provenance = Provenance("evaluate", {"assemble": twin}, {}, {}, "code", 0, "cpu")
+    evidence = Evidence((), (), opening.split, opening.of_twin, {"assemble": twin})
+    run.store.put(evidence, provenance, key="k", duration_s=0.0)
+    assert audit(run.store, twin).is_clean
+    _cut_off(run.store, first)
+    store = Store.open(run.project.store_folder)
+    assert store.ledger.first_break() is None
+    verdict = audit(store, twin)
+    assert any("opening 1 of the holdout" in o and "the ledger has 0" in o for o in verdict.offences)
+    store.close()

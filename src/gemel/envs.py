@@ -7,6 +7,7 @@ envs = gymnasium.make_vec("gemel/Twin-v0", num_envs=256, twin="my-project", task
 Gymnasium has no plugins; "gemel.envs:gemel/Twin-v0" makes it import this file by itself.
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,8 @@ from gemel.artifacts.capture import Capture, JointSignal
 from gemel.artifacts.episode import Episode
 from gemel.artifacts.task import Task
 from gemel.artifacts.twin import Twin
-from gemel.errors import ConfigError, MissingExtraError, StoreError
+from gemel.errors import ConfigError, MissingExtraError
+from gemel.in_force import twin_in_force
 from gemel.project import open_project
 from gemel.running import Run
 from gemel.services.policy.playground import Playground
@@ -39,7 +41,7 @@ ID = "gemel/Twin-v0"
 
 @dataclass(frozen=True, eq=False)
 class OpenedTwin:
-    """The newest twin of a project and what its robot needs besides."""
+    """The twin of a project and what its robot needs besides."""
 
     twin: Twin
     blobs: Blobs
@@ -63,19 +65,16 @@ class OpenedTwin:
 
 
 def open_twin(folder: str | Path, *, task: str | None = None) -> OpenedTwin:
-    """A project's newest twin. `task` names another task than the project's; without either there is none."""
+    """A project's twin that is in force. `task` names another task than the project's; without either there is none."""
     project = open_project(Path(folder))
     store = Store.open(project.store_folder)
-    latest = {e.body["stage"]: str(e.body["address"]) for e in store.ledger.entries("artifact")}
-    if "assemble" not in latest:
-        raise StoreError(
-            f"{folder} has no twin yet: nothing has been assembled.", remedy=f"run `gemel run {folder}` first"
-        )
-    twin = store.get(latest["assemble"], Twin)
-    named = get_task(task) if task else twin.task
-    run = Run(project, store, latest)
-    trials = calibration_trials(run, "environment", latest["assemble"])
-    return OpenedTwin(twin, store, named, trials, run.get("ingest", Capture).joints, Path(folder))
+    current = twin_in_force(project, store)
+    if current.note:
+        warnings.warn(current.note, stacklevel=2)
+    named = get_task(task) if task else current.twin.task
+    run = Run(project, store, dict(current.addresses))
+    trials = calibration_trials(run, "environment", current.address)
+    return OpenedTwin(current.twin, store, named, trials, run.get("ingest", Capture).joints, Path(folder))
 
 
 def make_robot(

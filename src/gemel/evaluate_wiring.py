@@ -1,10 +1,11 @@
 """How evaluate is wired: the one place where the holdout is opened, tracked and handed over.
 
-Order matters. The seal writes down the opening first (`store/seal.py: open_holdout`), and refuses a second one for the
-same twin unless it was asked for. Only then is a reader made, in the name of `evaluate`, which is the only stage whose
-reader the seal lets through to held-out episodes. With that reader objects are followed in them: `track` and `evaluate`
-are stages and do not know each other, so they meet here. What comes of it goes into the Evidence and nowhere else; the
-tracks are not stored, and nothing that fits can take Evidence (`gemel audit` would refute it).
+Order matters. What settings say is checked while the holdout is closed. The seal writes down the opening before
+anything is read (`store/seal.py: open_holdout`), and refuses a second one for the same twin unless it was asked for.
+Only then is a reader made, in the name of `evaluate`, which is the only stage whose reader the seal lets through to
+held-out episodes. With that reader objects are followed in them: `track` and `evaluate` are stages and do not know
+each other, so they meet here. What comes of it goes into the Evidence and nowhere else; the tracks are not stored,
+and nothing that fits can take Evidence (`gemel audit` would refute it).
 """
 
 from dataclasses import replace
@@ -25,7 +26,9 @@ from gemel.errors import SourceError
 from gemel.running import OnProgress, Run
 from gemel.services.formats.mask_tracks import MaskReader
 from gemel.services.formats.robot_model import compile_stored_robot
-from gemel.stages.evaluate.stage import evaluate
+from gemel.services.sim.contacts import stored_tool_labels
+from gemel.stages.evaluate.instruments import make_instruments
+from gemel.stages.evaluate.stage import check_any, evaluate
 from gemel.stages.prior.config import PriorConfig
 from gemel.stages.prior.stage import prior
 from gemel.stages.track.stage import track_episodes
@@ -45,6 +48,14 @@ def make_evidence(
             "The twin has neither objects nor joints that were logged, so nothing can be held against the holdout.",
             remedy="segment and reconstruct an object, or give the robot's model in twin.toml, then `gemel run`",
         )
+    # All that settings say is checked here, and all that needs no held-out data is made: nobody can close it again.
+    config, held_out = run.project.settings.evaluate, HeldOutData.of(capture, split)
+    check_any(held_out)
+    instruments = make_instruments(
+        twin, config, joints=capture.joints, action_names=capture.action_names, action_units=capture.action_units,
+        blobs=run.store,
+    )  # fmt: skip
+    nominal = _nominal(run, capture)
     opening = open_holdout(
         run.store.ledger,
         key=key,
@@ -52,7 +63,6 @@ def make_evidence(
         twin_address=run.addresses["assemble"],
         is_again=is_again,
     )
-    held_out = HeldOutData.of(capture, split)
     tracks, track_findings = _held_out_tracks(run, key, held_out, lambda part: on_progress(_TRACKING * part))
     known = run.get("track", Tracks)
     both = Tracks((*tracks.tracks, *known.tracks), tracks.source)
@@ -61,9 +71,10 @@ def make_evidence(
     evidence, info = evaluate(
         held_out,
         twin,
-        run.project.settings.evaluate,
+        config,
+        instruments=instruments,
         prior=run.get("draft", Twin).belief,
-        nominal=_nominal(run),
+        nominal=nominal,
         tracks=both,
         frames=run.frames(capture, OPENING_STAGE, key),
         blobs=run.store,
@@ -94,7 +105,7 @@ def _held_out_tracks(
     return tracks, info.findings
 
 
-def _nominal(run: Run) -> Belief:
+def _nominal(run: Run, capture: Capture) -> Belief:
     """What shapes alone say: the `geometry` prior, without labels, measurements or the task's ranges."""
     config = PriorConfig(kind="geometry", samples=run.project.prior_config().samples)
     belief, _ = prior(
@@ -102,5 +113,6 @@ def _nominal(run: Run) -> Belief:
         config,
         blobs=run.store,
         rng=np.random.default_rng([run.project.settings.seed, 5]),
+        tools=stored_tool_labels(capture.robot, run.store),
     )
     return belief

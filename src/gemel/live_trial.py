@@ -9,8 +9,8 @@ import numpy as np
 from gemel.artifacts.capture import Capture, EpisodeKind, EpisodeRecord
 from gemel.artifacts.split import FitData, Role, Split
 from gemel.artifacts.track import Tracks
-from gemel.artifacts.twin import Twin
-from gemel.errors import ConfigError, StoreError
+from gemel.errors import ConfigError
+from gemel.in_force import twin_in_force
 from gemel.outputs.pictures.sheet import Picture
 from gemel.project import open_project
 from gemel.running import Run
@@ -30,29 +30,29 @@ class LiveTrial:
     """What the stage `track` made of all trials, with all their frames at hand."""
     pictures: dict[str, Picture]
     """Real frames beside what the twin shows, by file name."""
+    note: str = ""
+    """Why the twin may not be the one that is wanted; empty where all is well."""
 
 
 def follow_trial(
     folder: Path, episode: str = "", *, on_progress: Callable[[float], None] = lambda part: None
 ) -> LiveTrial:
-    """Follow a trial with the project's newest twin; the first one of validation unless named."""
+    """Follow a trial with the project's twin; the first one of validation unless named."""
     project = open_project(folder)
     store = Store.open(project.store_folder)
     try:
-        latest = {e.body["stage"]: str(e.body["address"]) for e in store.ledger.entries("artifact")}
-        if "assemble" not in latest:
-            raise StoreError(f"{folder} has no twin yet.", remedy=f"run `gemel run {folder}` first")
-        run = Run(project, store, latest)
-        twin, capture, split = run.get("assemble", Twin), run.get("ingest", Capture), run.get("split", Split)
+        current = twin_in_force(project, store)
+        run, twin = Run(project, store, dict(current.addresses)), current.twin
+        capture, split = run.get("ingest", Capture), run.get("split", Split)
         record, fit = _trial(capture, split, episode), FitData.of(capture, split)
-        frames = run.frames(capture, "live", latest["assemble"])
+        frames = run.frames(capture, "live", current.address)
         robot = None if twin.robot is None else compile_stored_robot(twin.robot, store)
         rng = np.random.default_rng(project.settings.seed)
         live = LiveTwin(twin, fit.joints, robot=robot, blobs=store, rng=rng)
         followed = follow_log(live, record.id, frames, on_progress)
         told = Tracks(tuple(followed.track(name) for name in followed.objects), "video")
         pictures, _ = episode_pictures([record], twin, fit, told, frames, store)
-        return LiveTrial(followed, run.get("track", Tracks), pictures)
+        return LiveTrial(followed, run.get("track", Tracks), pictures, current.note)
     finally:
         store.close()
 

@@ -20,11 +20,11 @@ from gemel.artifacts.track import Tracks
 from gemel.artifacts.twin import Twin
 from gemel.running import OnProgress, Run
 from gemel.services.formats.mask_tracks import MaskReader
-from gemel.services.formats.robot_model import compile_stored_robot, stored_robot_spec
+from gemel.services.formats.robot_model import compile_stored_robot
 from gemel.services.formats.toml_table import read_toml
 from gemel.services.kinematics.calibrated_robot import CalibratedRobot
 from gemel.services.sim.commanded import action_reader
-from gemel.services.sim.contacts import tool_labels
+from gemel.services.sim.contacts import stored_tool_labels
 from gemel.services.tasks import get_task
 from gemel.stages.assemble.bare_table import SeenTrials
 from gemel.stages.assemble.stage import assemble
@@ -57,7 +57,7 @@ def make_prior(run: Run, key: str, on_progress: OnProgress) -> tuple[Belief, tup
         blobs=run.store,
         rng=np.random.default_rng([run.project.settings.seed, 5]),
         task_ranges=_task_ranges(run),
-        tools=_tools(capture, run),
+        tools=stored_tool_labels(capture.robot, run.store),
         file_table=read_toml(path) if path else None,
         pictures=lambda name: object_pictures(
             name,
@@ -72,14 +72,6 @@ def make_prior(run: Run, key: str, on_progress: OnProgress) -> tuple[Belief, tup
         on_progress=on_progress,
     )
     return result, info.findings
-
-
-def _tools(capture: Capture, run: Run) -> tuple[str, ...]:
-    """What the robot touches objects with."""
-    if capture.robot is None:
-        return ()
-    spec = stored_robot_spec(capture.robot, run.store)
-    return tool_labels(spec, spec.copy().compile())
 
 
 def _chat(config: VlmConfig) -> Chat | None:

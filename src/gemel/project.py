@@ -3,8 +3,9 @@
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from gemel.artifacts.capture import Domain
 from gemel.errors import ConfigError, choices_text
 from gemel.services.formats.calibration import JointScale
 from gemel.services.formats.toml_table import from_table, read_toml
@@ -30,6 +31,8 @@ class CaptureSettings:
 
     source: str
     """Path of the log, absolute or relative to the project folder."""
+    domain: Literal["real", "stand-in"] = "real"
+    """Where it was recorded: on a real robot, or in a stand-in world; claims say it."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +151,7 @@ class Project:
             cameras=settings.cameras,
             scan_episodes=settings.episodes.scan,
             object_from_episode={e: name for name, es in settings.episodes.object.items() for e in es},
+            domain=Domain(settings.capture.domain),
         )
 
     def segment_config(self) -> SegmentConfig:

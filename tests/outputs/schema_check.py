@@ -4,11 +4,11 @@ from typing import Any
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,), "array": (list,), "string": (str,), "integer": (int,), "number": (int, float),
-    "null": (type(None),),
+    "null": (type(None),), "boolean": (bool,),
 }  # fmt: skip
 _KNOWN = {
     "$schema", "title", "description", "type", "properties", "required", "additionalProperties", "items", "enum",
-    "const", "minimum", "maximum",
+    "const", "minimum", "maximum", "anyOf",
 }  # fmt: skip
 
 
@@ -17,8 +17,12 @@ def problems(value: Any, schema: dict[str, Any], where: str = "$") -> list[str]:
     found = [f"{where}: unknown keyword {key}" for key in schema if key not in _KNOWN]
     wanted = schema.get("type", [])
     kinds = [wanted] if isinstance(wanted, str) else wanted
-    if kinds and not any(isinstance(value, _TYPES[kind]) and not isinstance(value, bool) for kind in kinds):
+    if kinds and not any(
+        isinstance(value, _TYPES[kind]) and isinstance(value, bool) == (kind == "boolean") for kind in kinds
+    ):
         return [*found, f"{where}: {value!r} is not {wanted}"]
+    if "anyOf" in schema and all(problems(value, choice) for choice in schema["anyOf"]):
+        found.append(f"{where}: {value!r} is none of {schema['anyOf']}")
     if "enum" in schema and value not in schema["enum"]:
         found.append(f"{where}: {value!r} is none of {schema['enum']}")
     if "const" in schema and value != schema["const"]:

@@ -10,6 +10,7 @@ import pytest
 from gemel.artifacts.evidence import Claim, Curve, Evidence
 from gemel.errors import SourceError
 from gemel.outputs.report.evidence_json import SCHEMA_FILE, evidence_from_json, evidence_json
+from gemel.outputs.report.headline import headline
 from gemel.outputs.report.page import Picture, Proof, report_page
 from outputs.schema_check import problems
 from sample_artifacts import samples
@@ -23,12 +24,14 @@ def evidence() -> Evidence:
 
 
 def test_evidence_survives_json_and_keeps_its_schema(evidence: Evidence) -> None:
-    """Through text and back nothing is lost, infinite numbers included; what the schema forbids is caught."""
+    """Through text and back nothing is lost, neither infinite nor undefined numbers; what is forbidden is caught."""
     schema = json.loads(SCHEMA_FILE.read_text())
     tree = json.loads(json.dumps(evidence_json(evidence), allow_nan=False))
     assert problems(tree, schema) == []
     back = evidence_from_json(tree)
-    assert back.claims == evidence.claims
+    assert repr(back.claims) == repr(evidence.claims)  # not a number is not equal to itself
+    assert (tree["claims"][0]["high"], tree["claims"][1]["high"]) == ("infinity", None)
+    assert (back.followings, back.cautions) == (evidence.followings, evidence.cautions)
     assert back.failures == evidence.failures
     assert (back.ranges, back.notes, back.episodes) == (evidence.ranges, evidence.notes, evidence.episodes)
     assert (back.holdout, back.opening, back.openings_of_holdout) == ("aa" * 32, 1, 2)
@@ -41,8 +44,11 @@ def test_evidence_survives_json_and_keeps_its_schema(evidence: Evidence) -> None
         assert (one.low is None) == (two.low is None)
     del tree["claims"][0]["n"]
     tree["curves"][0]["drive"] = "magic"
-    assert [p.split(":")[0] for p in problems(tree, schema)] == ["$.claims[0]", "$.curves[0].drive"]
-    with pytest.raises(SourceError, match="'gemel-evidence' version 1 was expected"):
+    tree["claims"][1]["low"] = "much"
+    assert [p.split(":")[0] for p in problems(tree, schema)] == [
+        "$.claims[0]", "$.claims[1].low", "$.curves[0].drive",
+    ]  # fmt: skip
+    with pytest.raises(SourceError, match="'gemel-evidence' version 2 was expected"):
         evidence_from_json({"format": "other"})
 
 
@@ -145,7 +151,34 @@ def test_the_headline_states_ratio_interval_and_n(evidence: Evidence) -> None:
         Claim("follow_time", "s", 2.0, 1.0, 3.0, physics="posterior", **common),
         Claim("follow_time", "s", 0.8, 0.5, 1.0, physics="nominal", **common),
     )
-    page = report_page(replace(evidence, claims=claims), name="p", proof=_PROOF)
+    errors = [
+        Claim(name, unit, 0.004 + 0.001 * i, 0.0, 1.0, physics=physics, **common)
+        for i, physics in enumerate(("posterior", "prior", "nominal"))
+        for name, unit in (("position_error", "m"), ("orientation_error", "deg"))
+    ]
+    page = report_page(replace(evidence, claims=(*claims, *errors)), name="p", proof=_PROOF)
     assert "follows mug for 2.00 s of its motion, the nominal one for 0.80 s: 2.50 times as long" in page
-    assert "95 % interval 1.25 to inf, n = 4 episodes" in page
+    assert "95 % interval 1.25 to ∞, n = 4 episodes). Mean errors: fitted 4.0 mm" in page
+    assert "prior 5.0 mm" in page
+    assert "nominal 6.0 mm" in page
     assert "2 cm or 5 degrees" in page
+    unsure = replace(claims[0], low=0.9)
+    assert "n = 4 episodes); that it follows longer is not shown." in headline(replace(evidence, claims=(unsure,)))
+    two = (claims[0], replace(claims[0], subject="bowl"))
+    assert "follows mug" in headline(replace(evidence, claims=two))
+    assert "follows bowl" in headline(replace(evidence, claims=two))
+
+
+def test_nothing_seen_is_not_called_still(evidence: Evidence) -> None:
+    """Without a claim about any object, none was followed; with errors and no follow times, none moves."""
+    error = Claim("position_error", "m", 0.1, 0.0, 0.2, 0.95, 1, (), "mug", "posterior", "logged")
+    assert "no object was followed" in headline(replace(evidence, claims=()))
+    assert "no object moves" in headline(replace(evidence, claims=(error,)))
+
+
+def test_follow_times_and_cautions_are_on_the_page(evidence: Evidence) -> None:
+    """Episode by episode, censored ones marked; cautions stand at the top, as text."""
+    other = replace(evidence.followings[0], physics="nominal", since_motion_s=0.25, is_censored=False)
+    page = report_page(replace(evidence, followings=(*evidence.followings, other)), name="p", proof=_PROOF)
+    assert _rows(page)["mug: episode 0"] == ["led along the logged joints", "≥ 1.50 s", "0.25 s"]
+    assert page.index("not &lt;i&gt;shown&lt;/i&gt;") < page.index("<h2>Claims</h2>")

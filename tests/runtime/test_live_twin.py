@@ -1,5 +1,6 @@
 """A live twin beside a world that our own renderer draws: it follows, it says what it lost, it learns from sliding."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -96,6 +97,36 @@ def test_an_observation_that_is_late_or_lacks_a_camera_is_refused(live: LiveTwin
     live.update(_observation(0.1, made.pose(0.0, 0.0, 0.0), 0))
     with pytest.raises(ConfigError, match=r"came after|missing"):
         live.update(observation)
+
+
+_BLACK = {f"camera{i}": np.zeros((*made.SHAPE, 3), np.uint8) for i in range(2)}
+
+
+@pytest.mark.parametrize(("observation", "problem"), [
+    (Observation(math.nan, np.zeros(0), _BLACK), "at the time nan"),
+    (Observation(0.2, np.zeros(3), _BLACK), "0 numbers were expected"),
+    (Observation(0.2, np.zeros(0), {**_BLACK, "camera1": np.zeros((48, 64, 3), np.uint8)}), "of shape \\(48, 64, 3\\)"),
+])  # fmt: skip
+def test_an_observation_that_is_not_the_robots_is_refused_and_forgotten(
+    live: LiveTwin, observation: Observation, problem: str
+):
+    """A time or joints that are no numbers, joints of a twin without, images of another size; the next one is taken."""
+    live.update(_observation(0.1, made.pose(0.0, 0.0, 0.0), 0))
+    with pytest.raises(ConfigError, match=problem):
+        live.update(observation)
+    assert live.update(_observation(0.2, made.pose(0.0, 0.0, 0.0), 1)).version == 2
+
+
+def test_a_lost_object_is_found_again_where_it_comes_back(live: LiveTwin):
+    """Hidden for a while and put elsewhere meanwhile: it is told lost, then where it is, within 3 mm."""
+    for step in range(3):
+        live.update(_observation(0.1 * step, made.pose(0.004 * step, 0.0, 0.0), step))
+    for step in range(3, 6):
+        assert live.update(_observation(0.1 * step, None, step)).lost == {"block"}
+    T = made.pose(0.05, 0.06, 0.4)
+    states = [live.update(_observation(0.1 * step, T, step)) for step in range(6, 11)]
+    assert not states[-1].lost
+    assert np.linalg.norm(states[-1].poses["block"].translation - T[:3, 3]) < 0.003
 
 
 def test_sliding_teaches_friction_and_rest_teaches_nothing(store):

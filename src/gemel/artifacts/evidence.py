@@ -27,6 +27,7 @@ class Claim:
     name: str
     unit: str
     estimate: float
+    """Infinite for a ratio over nothing; not a number where it is nothing over nothing."""
     low: float
     """Lower end of the interval."""
     high: float
@@ -43,6 +44,24 @@ class Claim:
     """Whose physics: `posterior`, `prior` or `nominal`; `posterior/nominal` for a ratio; empty without a twin."""
     drive: str = ""
     """What led the robot: `actions` or `logged` (its own path); empty where nothing was simulated."""
+    note: str = ""
+    """What has to be known to read this number: pairs that were censored, resamples that were left out."""
+
+
+@dataclass(frozen=True)
+class Following:
+    """For how long one object was followed in one held-out episode."""
+
+    episode: str
+    subject: str
+    physics: str
+    drive: str
+    since_motion_s: float
+    """From the object's first motion in the record [s]."""
+    since_start_s: float
+    """From the first frame [s]."""
+    is_censored: bool
+    """Whether the record ended first: the twin would have followed longer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +137,10 @@ class Evidence:
     """Deviation of each joint that counts as one [rad or m]."""
     notes: tuple[str, ...] = ()
     """What has to be known to read the claims: what was absent, censored or assumed."""
+    followings: tuple[Following, ...] = ()
+    """How long each object was followed, episode by episode."""
+    cautions: tuple[str, ...] = ()
+    """What the claims do not show, and what in them is not to be trusted."""
 
     def claim(self, name: str, *, subject: str = "", physics: str = "", drive: str = "") -> Claim | None:
         """The claim of that name about that subject, if it was made."""

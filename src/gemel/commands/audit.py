@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro  # noqa: TID253 (a command is only imported to be parsed)
 
 if TYPE_CHECKING:
+    from gemel.project import Project
     from gemel.store.audit import Audit as AuditResult
     from gemel.store.store import Store
 
@@ -27,29 +28,34 @@ class Audit:
 
     def run(self) -> int:
         """Audit and show."""
-        from gemel.commands.screen import write_json
+        from gemel.commands.screen import console, write_json
         from gemel.project import open_project
         from gemel.store.audit import audit
         from gemel.store.store import Store
 
         project = open_project(self.folder)
         store = Store.open(project.store_folder)
-        results = [audit(store, address) for address in self._addresses(store)]
+        addresses, note = self._addresses(project, store)
+        results = [audit(store, address) for address in addresses]
         store.close()
         if self.json is not None:
             write_json([asdict(result) | {"is_clean": result.is_clean} for result in results], self.json)
         if self.json is None or str(self.json) != "-":
             for result in results:
                 show(result)
+            if note:
+                console().print(note, style="yellow")
             show_openings(results)
         return 0 if all(result.is_clean for result in results) else 1
 
-    def _addresses(self, store: "Store") -> list[str]:
+    def _addresses(self, project: "Project", store: "Store") -> tuple[list[str], str]:
+        """What to audit, and a note on what of it is not in force."""
         from gemel.errors import StoreError
+        from gemel.in_force import in_force
 
-        latest = {e.body["stage"]: str(e.body["address"]) for e in store.ledger.entries("artifact")}
         if self.artifact is None:
-            return list(latest.values())
+            current = in_force(project, store)
+            return list(current.addresses.values()), current.note()
         recorded = dict.fromkeys(str(e.body["address"]) for e in store.ledger.entries("artifact"))
         found = [address for address in recorded if address.startswith(self.artifact)]
         if len(found) != 1:
@@ -57,7 +63,7 @@ class Audit:
                 f"{self.artifact!r} names {len(found)} artifacts of this project.",
                 remedy=f"give more digits; there are {[address[:8] for address in recorded]}",
             )
-        return found
+        return found, ""
 
 
 def show(result: "AuditResult") -> None:

@@ -107,7 +107,9 @@ class Report:
 
     def run(self) -> int:
         """Write both files."""
+        from gemel.commands.screen import console
         from gemel.errors import StoreError
+        from gemel.in_force import InForce, in_force
         from gemel.project import open_project
         from gemel.services.formats.target_folder import check_target_folder
         from gemel.store.seal import OPENING_STAGE
@@ -115,17 +117,18 @@ class Report:
 
         project, out = open_project(self.folder), self.out or self.folder
         check_target_folder(out)
-        addresses: list[str] = []
+        current = InForce({})
         if (project.store_folder / "ledger.sqlite").exists():
             store = Store.open(project.store_folder)
-            entries = [e for e in store.ledger.entries("artifact") if e.body["stage"] == OPENING_STAGE]
-            addresses = [str(entry.body["address"]) for entry in entries]
+            current = in_force(project, store)
             store.close()
-        if not addresses:
+        if OPENING_STAGE not in current.addresses:
             raise StoreError(
                 f"{self.folder} has no evidence yet.", remedy=f"open its holdout with `gemel evaluate {self.folder}`"
             )
-        return _write(project, addresses[-1], out)
+        if OPENING_STAGE in current.stale:
+            console().print(current.note(OPENING_STAGE), style="yellow")
+        return _write(project, current.addresses[OPENING_STAGE], out)
 
 
 def _write(project: "Project", address: str, out: Path) -> int:
@@ -133,7 +136,8 @@ def _write(project: "Project", address: str, out: Path) -> int:
     from gemel.artifacts.evidence import Evidence
     from gemel.commands.screen import console
     from gemel.outputs.report.evidence_json import write_evidence
-    from gemel.outputs.report.page import headline, report_page
+    from gemel.outputs.report.headline import headline
+    from gemel.outputs.report.page import report_page
     from gemel.store.store import Store
 
     store = Store.open(project.store_folder)

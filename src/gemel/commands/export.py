@@ -33,7 +33,7 @@ class Export:
     def run(self) -> int:
         """Export, verify, show."""
         from gemel.commands.screen import progress_bar, write_json
-        from gemel.commands.suggest import latest_twin
+        from gemel.commands.suggest import told_twin
         from gemel.outputs.export.export import export_twin, parse_formats
         from gemel.project import open_project
         from gemel.store.store import Store
@@ -43,7 +43,7 @@ class Export:
         out = self.out if self.out is not None else self.folder / "exports"
         store = Store.open(project.store_folder)
         try:
-            address, twin = latest_twin(store, self.folder)
+            address, twin = told_twin(project, store)
             with progress_bar("exporting") as on_progress:
                 reports = export_twin(
                     twin, store, formats, out, draw_seed=self.draw, stamp={"twin": address}, on_progress=on_progress

@@ -44,6 +44,8 @@ class Live:
             f"The live twin of {self.folder} on trial {followed.episode}", ("figure", "value"),
             [*_pace(followed), *_nearness(followed, found.tracks), *_learnt(followed)],
         )  # fmt: skip
+        if found.note:
+            console().print(found.note, style="yellow")
         write_pictures(places[1], found.pictures)
         places[0].mkdir(exist_ok=True)
         write_json(_tree(followed), places[0] / f"{followed.episode}.json")

@@ -8,6 +8,7 @@ import tyro  # noqa: TID253 (a command is only imported to be parsed)
 
 if TYPE_CHECKING:
     from gemel.artifacts.twin import Twin
+    from gemel.project import Project
     from gemel.store.store import Store
 
 
@@ -39,7 +40,7 @@ class Suggest:
             raise ConfigError(f"--count is {self.count}; at least one was expected.", remedy="ask for one push or more")
         project = open_project(self.folder)
         store = Store.open(project.store_folder)
-        _, twin = latest_twin(store, self.folder)
+        _, twin = told_twin(project, store)
         name = _object(twin, self.object)
         scene = push_scene(twin, name, store)
         pushes = pushes_around(outline_of(twin, name, store), tip_radius_m=TIP_RADIUS_M)
@@ -54,17 +55,15 @@ class Suggest:
         return 0
 
 
-def latest_twin(store: "Store", folder: Path) -> "tuple[str, Twin]":
-    """Address and content of the newest twin of the project in a folder."""
-    from gemel.artifacts.twin import Twin
-    from gemel.errors import StoreError
+def told_twin(project: "Project", store: "Store") -> "tuple[str, Twin]":
+    """Address and content of the project's twin; said on the screen where it may not be the one in force."""
+    from gemel.commands.screen import console
+    from gemel.in_force import twin_in_force
 
-    latest = {e.body["stage"]: str(e.body["address"]) for e in store.ledger.entries("artifact")}
-    if "assemble" not in latest:
-        raise StoreError(
-            f"{folder} has no twin yet: nothing has been assembled.", remedy=f"run `gemel run {folder}` first"
-        )
-    return latest["assemble"], store.get(latest["assemble"], Twin)
+    current = twin_in_force(project, store)
+    if current.note:
+        console(stderr=True).print(current.note, style="yellow")
+    return current.address, current.twin
 
 
 def _object(twin: "Twin", given: str) -> str:

@@ -24,6 +24,7 @@ from gemel.artifacts.capture import JointSignal
 from gemel.artifacts.twin import Twin
 from gemel.errors import ConfigError
 from gemel.geometry import SE3
+from gemel.runtime.check_observation import check_observation
 from gemel.runtime.guess import Guess
 from gemel.runtime.plates import Plates
 from gemel.runtime.rehearsal import Rehearsal, RehearsalConfig, Sighting, middle
@@ -146,16 +147,11 @@ class LiveTwin:
         )
 
     def _remember(self, observation: Observation) -> None:
+        check_observation(observation, len(self._joints), self._lookout.cameras)
         if self._times_s and observation.time_s <= self._times_s[-1]:
             raise ConfigError(
                 f"An observation of {observation.time_s:.3f} s came after one of {self._times_s[-1]:.3f} s.",
                 remedy="give observations in the order of their times; start a new live twin for a new episode",
-            )
-        missing = [camera.name for camera in self._lookout.cameras if camera.name not in observation.images]
-        if missing:
-            raise ConfigError(
-                f"The observation has images of {sorted(observation.images)}; {missing} are missing.",
-                remedy="give the newest image of every camera that the twin was calibrated with",
             )
         oldest_s = observation.time_s - _HISTORY_WINDOWS * self.config.rehearsal.window_s
         kept = int(np.searchsorted(self._times_s, oldest_s))

@@ -1,9 +1,9 @@
 """Proof, or refutation with the offending path, that no holdout episode is in an artifact.
 
-The proof has six parts: the ledger's chain is whole; every object of the lineage still matches its address
-and is in the ledger; roles were recorded before the first fitting read; no read behind the artifact touched a
-holdout episode or a copy of one; nothing was made from what an opening of the holdout showed; and no two episodes
-that are alike have different roles.
+The proof has six parts: the ledger's chain is whole, and knows every opening that stored Evidence is of; every object
+of the lineage still matches its address and is in the ledger; roles were recorded before the first fitting read; no
+read behind the artifact touched a holdout episode or a copy of one; nothing was made from what an opening of the
+holdout showed; and no two episodes that are alike have different roles.
 """
 
 from collections.abc import Iterator
@@ -14,6 +14,7 @@ from gemel.artifacts.split import Role, Split
 from gemel.errors import StoreError
 from gemel.store.address import short
 from gemel.store.ledger import Entry
+from gemel.store.lost_openings import lost_openings
 from gemel.store.seal import OPENING_STAGE, PREPARING_STAGES
 from gemel.store.store import Store
 
@@ -61,6 +62,7 @@ def audit(store: Store, address: str) -> Audit:
     broken = store.ledger.first_break()
     if broken:
         offences.append(f"the ledger is not as it was written: {broken}")
+    offences += [f"the ledger is not as it was written: {words}" for words in lost_openings(store)]
     for step, problems in _walk(store, address):
         steps.append(step)
         offences.extend(problems)

@@ -27,7 +27,7 @@ _MODULES = {
         "Capture", "ClockReport", "DepthCode", "DepthVideo", "Domain", "EpisodeKind", "EpisodeRecord", "ImageSequence",
         "JointSignal", "UnitSource", "VideoSegment",
     ),
-    "gemel.artifacts.evidence": ("Claim", "Curve", "Evidence", "Failure", "FailureLabel", "Range"),
+    "gemel.artifacts.evidence": ("Claim", "Curve", "Evidence", "Failure", "FailureLabel", "Following", "Range"),
     "gemel.artifacts.finding": ("Finding", "Severity"),
     "gemel.artifacts.gaussians": ("Gaussians",),
     "gemel.artifacts.inspection": (

@@ -10,8 +10,10 @@ from gemel.artifacts.belief import Belief
 from gemel.artifacts.evidence import Evidence
 from gemel.artifacts.held_out import HeldOutData, Opening
 from gemel.artifacts.twin import Twin
-from gemel.errors import SourceError
+from gemel.errors import ConfigError, SourceError
 from gemel.stages.evaluate.config import EvaluateConfig
+from gemel.stages.evaluate.instruments import Instruments, make_instruments
+from gemel.stages.evaluate.remarks import notes_on
 from gemel.stages.evaluate.stage import evaluate
 from gemel.store.store import Store
 from services.sim.made_twin import belief
@@ -28,12 +30,21 @@ def twin(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Twin:
     return known_twin(store, tmp_path_factory.mktemp("robot"))
 
 
+def _instruments(held_out: HeldOutData, twin: Twin, config: EvaluateConfig, store: Store) -> Instruments:
+    return make_instruments(
+        twin, config, joints=held_out.joints, action_names=held_out.action_names,
+        action_units=held_out.action_units, blobs=store,
+    )  # fmt: skip
+
+
 def _evidence(twin: Twin, store: Store, *, prior: Belief, nominal: Belief, repeat: bool = False) -> Evidence:
     held_out, tracks, episodes = recorded(twin, store, repeat=repeat)
+    config = EvaluateConfig(draws=19)
     evidence, _ = evaluate(
         held_out,
         twin,
-        EvaluateConfig(draws=6),
+        config,
+        instruments=_instruments(held_out, twin, config, store),
         prior=prior,
         nominal=nominal,
         tracks=tracks,
@@ -92,22 +103,45 @@ def test_repeats_give_a_floor(twin: Twin, store: Store) -> None:
 def test_without_holdout_nothing_is_claimed(twin: Twin, store: Store, tmp_path: Path) -> None:
     """An empty holdout is refused with what to do."""
     del tmp_path
-    _, tracks, episodes = recorded(twin, store)
+    held_out, tracks, episodes = recorded(twin, store)
+    instruments = _instruments(held_out, twin, EvaluateConfig(), store)
     with pytest.raises(SourceError, match="No episode is held out"):
         evaluate(
-            HeldOutData(()), twin, EvaluateConfig(), prior=twin.belief, nominal=twin.belief, tracks=tracks,
-            frames=MemoryFrames(episodes), blobs=store, rng=np.random.default_rng(0),
-            opening=Opening("s", "t", 1, 1), lineage={},
+            HeldOutData(()), twin, EvaluateConfig(), instruments=instruments, prior=twin.belief,
+            nominal=twin.belief, tracks=tracks, frames=MemoryFrames(episodes), blobs=store,
+            rng=np.random.default_rng(0), opening=Opening("s", "t", 1, 1), lineage={},
         )  # fmt: skip
 
 
 def test_actions_that_cannot_be_replayed_are_said_so(twin: Twin, store: Store) -> None:
     """With actions of unknown meaning only the logged path is replayed, and a note says it."""
     held_out, tracks, episodes = recorded(twin, store)
+    strange, config = replace(held_out, action_names=("a", "b")), EvaluateConfig(draws=19)
     evidence, _ = evaluate(
-        replace(held_out, action_names=("a", "b")), twin, EvaluateConfig(draws=2), prior=twin.belief,
+        strange, twin, config, instruments=_instruments(strange, twin, config, store), prior=twin.belief,
         nominal=twin.belief, tracks=tracks, frames=MemoryFrames(episodes), blobs=store, rng=np.random.default_rng(0),
         opening=Opening("s", "t", 1, 1), lineage={},
     )  # fmt: skip
     assert {curve.drive for curve in evidence.curves} == {"logged"}
-    assert any("only the log was replayed" in note for note in evidence.notes)
+    assert any("not its actions: they are neither joint targets nor steps" in note for note in evidence.notes)
+
+
+@pytest.mark.parametrize("table", ["weights", "scales"])
+def test_weights_of_joints_that_are_not_compared_are_refused(twin: Twin, store: Store, table: str) -> None:
+    """With the names that there are."""
+    held_out, _, _ = recorded(twin, store)
+    config = replace(EvaluateConfig(), **{table: {"pz": 2.0}})
+    with pytest.raises(ConfigError, match=rf"\[evaluate.{table}\] 'pz' is unknown.*'px', 'py'"):
+        _instruments(held_out, twin, config, store)
+
+
+def test_steps_of_two_tools_and_actions_without_a_robot_say_why_they_are_left_out(twin: Twin, store: Store) -> None:
+    """The reader knows, and the notes tell."""
+    held_out, tracks, _ = recorded(twin, store)
+    steps = replace(held_out, action_names=("tip_x", "tip_y"))
+    arms = {"one": ("px",), "two": ("py",)}
+    two = _instruments(steps, twin, EvaluateConfig(arms=arms), store)
+    none = _instruments(held_out, replace(twin, robot=None, joints=()), EvaluateConfig(), store)
+    for instruments, why in ((two, "which arm's tool they are steps of: one and two"), (none, "no robot model")):
+        notes = notes_on([], tracks, instruments, twin.belief, (), 0)
+        assert any("Only the log was replayed, not its actions" in note and why in note for note in notes)

@@ -10,14 +10,18 @@ from gemel.artifacts.capture import Domain, EpisodeKind, JointSignal, UnitSource
 from gemel.artifacts.episode import Episode
 from gemel.artifacts.robot import RobotJoint, RobotModel
 from gemel.artifacts.twin import Twin
+from gemel.errors import ConfigError
 from gemel.geometry import SE3, SO3
 from gemel.services.formats.robot_model import compile_stored_robot
 from gemel.services.kinematics.arms import Arm, find_arms
 from gemel.services.kinematics.tree import kinematic_tree
+from gemel.services.sim.body_poses import body_poses
 from gemel.services.sim.commanded import commanded_path, kind_of_actions
 from gemel.services.sim.compile import compile_twin
 from gemel.services.stats import binomial_bounds, mean_interval, ratio_interval
+from gemel.services.stats.bootstrap import RESAMPLES
 from gemel.stages.evaluate.bands import BAND, error_band, is_inside_band
+from gemel.stages.evaluate.config import EvaluateConfig
 from gemel.stages.evaluate.divergence_time import follow_time
 from gemel.stages.evaluate.joint_error import joint_errors, joint_measures
 from gemel.stages.evaluate.tool_error import make_tool, tool_errors
@@ -43,12 +47,16 @@ def _signals(twin: Twin) -> tuple[JointSignal, ...]:
 def test_the_table_and_mujoco_put_the_tool_at_the_same_place(twin: Twin, store: Store) -> None:
     """Denavit-Hartenberg with offsets added, MuJoCo with offsets built in: equal to rounding."""
     assert twin.robot is not None
-    tree = kinematic_tree(compile_stored_robot(twin.robot, store))
-    (arm,) = find_arms(tree, twin.joints, _signals(twin), {})
-    tool = make_tool(tree, arm, twin)
+    model = compile_stored_robot(twin.robot, store)
+    (arm,) = find_arms(kinematic_tree(model), twin.joints, _signals(twin), {})
+    tool = make_tool(model, arm, twin)
     joints = np.random.default_rng(0).uniform(-1.5, 1.5, size=(50, 6))
     metres, radians = tool.gap(compile_twin(twin, store, {}), joints)
     assert arm.link == "link6"
+    assert (tool.point.kind, tool.point.name, tool.point.body) == ("geom", "pusher", "link6")
+    flange = body_poses(compile_twin(twin, store, {}).model, "link6", compile_twin(twin, store, {}).qpos(joints))
+    reach_m = np.linalg.norm(tool.by_table(joints).translation - flange.translation, axis=-1)
+    assert np.allclose(reach_m, 0.15)  # the far end of the rod that it pushes with
     assert metres < 1e-9
     assert radians < 1e-7
     distance, angle = tool_errors(tool, joints[None], joints)
@@ -74,7 +82,7 @@ def test_tool_steps_lead_the_tool_where_they_say(twin: Twin, store: Store) -> No
     seen = replace(twin.reconstruction, Ts_world_base=SE3.identity(0), joint_offsets=np.zeros(6))
     plain = replace(twin, reconstruction=seen)
     (arm,) = find_arms(tree, plain.joints, signals, {})
-    poses = make_tool(tree, arm, plain).by_table(path.positions)
+    poses = make_tool(model, arm, plain).by_table(path.positions)
     way = np.concatenate([np.zeros((1, 2)), np.cumsum(steps, axis=0)])
     assert np.allclose(poses.translation[:, :2] - poses.translation[0, :2], way, atol=1e-6)
     assert np.allclose(poses.translation[:, 2], poses.translation[0, 2], atol=1e-6)
@@ -96,6 +104,20 @@ def test_tool_steps_lead_the_tool_where_they_say(twin: Twin, store: Store) -> No
     assert lossy is not None
     # It was made within the gap: wherever the log has a sample, both have led the tool equally far.
     assert np.allclose(whole.at(times[kept]), lossy.at(times[kept]), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("given", "names", "problem"),
+    [
+        ("joints", ("tip_x", "j"), r"targets of logged joints, and one is called 'tip_x'.*Choices: \['j'\]"),
+        ("tool-steps", ("gripper", "twist"), "one is called 'gripper': names that end in _x, _y or _z"),
+    ],
+)
+def test_actions_that_cannot_be_what_settings_say_are_refused(given: str, names: tuple[str, ...], problem: str) -> None:
+    """Rather than replayed as nothing."""
+    signals = (JointSignal("j", "rad", "rad", UnitSource.SOURCE, "j"),)
+    with pytest.raises(ConfigError, match=problem):
+        kind_of_actions(names, ("m", "m"), signals, given)
 
 
 def test_the_joint_error_is_the_protocols(tmp_path: Path) -> None:
@@ -167,7 +189,36 @@ def test_bootstrap_intervals_cover() -> None:
         a, b = 3.0 + rng.standard_normal(25), 2.0 + 0.5 * rng.standard_normal(25)
         low, high = mean_interval(a, rng)
         hits[0] += low <= 3.0 <= high
-        low, high = ratio_interval(a, b, rng)
+        low, high, _ = ratio_interval(a, b, rng)
         hits[1] += low <= 1.5 <= high
     assert np.all(hits >= 170)
-    assert ratio_interval(np.ones(3), np.zeros(3), rng) == (np.inf, np.inf)
+    assert ratio_interval(np.ones(3), np.zeros(3), rng) == (np.inf, np.inf, 0)
+
+
+def test_nothing_over_nothing_is_no_ratio() -> None:
+    """Where neither has anything there is no interval; resamples of that kind are counted and left out of others."""
+    rng = np.random.default_rng(4)
+    low, high, undefined = ratio_interval(np.zeros(4), np.zeros(4), rng)
+    assert np.isnan([low, high]).all()
+    assert undefined == RESAMPLES
+    one = np.array([0.0, 0.0, 0.0, 1.0])
+    low, high, undefined = ratio_interval(one, one, rng)
+    assert (low, high) == (1.0, 1.0)
+    assert abs(undefined / RESAMPLES - 0.75**4) < 0.03
+
+
+@pytest.mark.parametrize("draws", [19, 24, 40])
+def test_few_draws_make_a_band_that_holds_what_it_says(draws: int) -> None:
+    """A record that is one more draw is inside nine times in ten, with as few draws as are allowed."""
+    rng = np.random.default_rng(draws)
+    count = 20_000
+    spread = np.repeat([0.01, 0.05], 3)
+    predicted = SE3.exp(spread * rng.standard_normal((draws, count, 6)))
+    truth = SE3.exp(spread * rng.standard_normal((count, 6)))
+    sure = np.zeros((count, 6, 6))
+    inside = is_inside_band(predicted, truth, sure, np.zeros((6, 6)), rng)
+    low, high = binomial_bounds(count, BAND, confidence=0.9999)
+    # Between two draws the end lies on a straight line, which is up to a per cent too wide for a bell's tail.
+    assert all(low <= column.sum() <= high + 0.01 * count for column in inside.T)
+    with pytest.raises(ConfigError, match="at least 19 draws"):
+        EvaluateConfig(draws=18)

@@ -13,20 +13,25 @@ from gemel.artifacts.track import Track, Tracks
 from gemel.artifacts.twin import Twin
 from gemel.geometry import SE3, SO3
 from gemel.services.kinematics.arms import Arm
+from gemel.services.sim.commanded import ActionReader
 from gemel.services.sim.compile import CompiledTwin
 from gemel.services.sim.joint_path import JointPath
 from gemel.stages.evaluate.compare import Compared, Key, Yardstick, compare
 from gemel.stages.evaluate.config import EvaluateConfig
 from gemel.stages.evaluate.divergence_time import FollowTime
+from gemel.stages.evaluate.instruments import Instruments
 from gemel.stages.evaluate.joint_error import JointMeasure
 from gemel.stages.evaluate.remarks import notes_on
 from gemel.stages.evaluate.replay import ACTIONS, LOGGED, Replay, TwinReplay
 from gemel.store.store import Store
+from services.sim.made_twin import belief
 from stages.evaluate.made_record import known_twin, recorded
 
 _TIMES = np.arange(100) * 0.02
 _EPISODE = Episode("0", EpisodeKind.TASK, Domain.STAND_IN, "", _TIMES, np.zeros((100, 0)), np.zeros((100, 0)))
 _OFF_M = 0.005
+_NO_ACTIONS = Instruments(ActionReader("joints", (), (), ()))
+_BELIEF = belief({})
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +105,7 @@ def test_an_object_that_is_gone_when_another_comes_is_left_out_and_named() -> No
     assert {key.subject for key in found.values} == {"late"}
     assert all(np.isfinite(value) for value in found.values.values())
     assert found.left_out == ["gone", "once"]
-    notes = notes_on([found], Tracks((), "mocap"), "joints", None, (), 0)
+    notes = notes_on([found], Tracks((), "mocap"), _NO_ACTIONS, _BELIEF, (), 0)
     assert any("fewer than two frames" in note and "gone in episode 0; once in episode 0" in note for note in notes)
 
 
@@ -109,7 +114,7 @@ def test_one_episode_is_no_episodes() -> None:
     kept = {("t_block", "posterior", LOGGED): FollowTime(4.0, 3.0, True)}
     results = [Compared(episode, follow_times=kept) for episode in ("3", "14")]
     for count, words in ((1, "in episode 3: there"), (2, "in episodes 3, 14: there")):
-        notes = notes_on(results[:count], Tracks((), "mocap"), "joints", None, (), 0)
+        notes = notes_on(results[:count], Tracks((), "mocap"), _NO_ACTIONS, _BELIEF, (), 0)
         assert any(words in note for note in notes)
 
 

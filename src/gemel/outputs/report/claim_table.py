@@ -1,5 +1,6 @@
 """Claims as tables: one row per quantity, one column per physics."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
@@ -15,6 +16,8 @@ _TITLES = {
     "orientation_error": "orientation error, mean over time",
     "inside_band_position": "share of the record inside the 90 % band, position",
     "inside_band_orientation": "share of the record inside the 90 % band, orientation",
+    "inside_band_position_moving": "share inside the 90 % band from its first motion on, position",
+    "inside_band_orientation_moving": "share inside the 90 % band from its first motion on, orientation",
     "joint_rmse": "normalised joint RMSE, mean over time",
     "tool_position_error": "tool position error, mean over time",
     "tool_orientation_error": "tool orientation error, mean over time",
@@ -24,7 +27,7 @@ _TITLES = {
     "divergence_time_ratio": "times as long, from the first frame",
 }
 _SHOWN = {"m": ("mm", 1e3), "deg": ("°", 1.0), "s": ("s", 1.0), "": ("", 1.0)}
-_DRIVES = {"logged": "led along the logged joints", "actions": "driven by the recorded actions", "": ""}
+DRIVES = {"logged": "led along the logged joints", "actions": "driven by the recorded actions", "": ""}
 PHYSICS = ("posterior", "prior", "nominal", "repeat")
 _ALL = "all"
 _Item = TypeVar("_Item", Claim, Curve)
@@ -34,6 +37,8 @@ def value_text(claim: Claim) -> str:
     """`1.2 mm (0.9 to 1.6)`."""
     unit, factor = _SHOWN.get(claim.unit, (claim.unit, 1.0))
     estimate, low, high = (_number(factor * value) for value in (claim.estimate, claim.low, claim.high))
+    if math.isnan(claim.estimate):
+        return estimate
     inside = f" ({low} to {high})" if (claim.low, claim.high) != (claim.estimate, claim.estimate) else ""
     return f"{estimate}{' ' if unit and unit != '°' else ''}{unit}{inside}"
 
@@ -55,7 +60,7 @@ def physics_table(claims: Sequence[Claim]) -> str:
             n = max(claim.n for claim in found.values())
             body.append(
                 f'<tr><th scope="row">{escape(subject)}: {escape(_TITLES.get(name, name))}</th>'
-                f"<td>{escape(_DRIVES[drive])}</td>{cells}<td>{n}</td></tr>"
+                f"<td>{escape(DRIVES[drive])}</td>{cells}<td>{n}</td></tr>"
             )
     titles = [name if name != "repeat" else "real against real" for name in columns]
     caption = f"Means over held-out episodes; {_intervals_text(shown)} from drawing episodes with replacement."
@@ -93,13 +98,13 @@ def ratio_table(claims: Sequence[Claim]) -> str:
     """How much longer the fitted twin follows."""
     body = [
         f'<tr><th scope="row">{escape(c.subject)}: {escape(_TITLES.get(c.name, c.name))}</th>'
-        f"<td>{escape(c.physics)}</td><td>{escape(_DRIVES[c.drive])}</td>"
-        f'<td class="number">{escape(value_text(c))}</td><td>{c.n}</td></tr>'
+        f"<td>{escape(c.physics)}</td><td>{escape(DRIVES[c.drive])}</td>"
+        f'<td class="number">{escape(value_text(c))}</td><td>{c.n}</td><td>{escape(c.note)}</td></tr>'
         for c in claims
         if c.name.endswith("_ratio")
     ]
     caption = "Ratios of sums over episodes; episodes are drawn in pairs."
-    return table(["what", "between", "robot", "ratio", "n"], body, caption)
+    return table(["what", "between", "robot", "ratio", "n", "to be read with it"], body, caption)
 
 
 def _intervals_text(claims: Sequence[Claim]) -> str:
@@ -109,6 +114,8 @@ def _intervals_text(claims: Sequence[Claim]) -> str:
 
 
 def _number(value: float) -> str:
+    if math.isnan(value):
+        return "undefined"
     if value == float("inf"):
         return "∞"
     return f"{value:.3g}" if abs(value) < 1000.0 else f"{value:.0f}"

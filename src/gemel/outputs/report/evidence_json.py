@@ -1,6 +1,7 @@
 """Evidence as JSON and back; `evidence.schema.json` beside this file says what is where.
 
-Numbers that are not finite (a ratio over nothing) are null. Curves are rounded to six significant digits.
+A ratio over nothing is the text "infinity", one that is nothing over nothing is null. Curves are rounded to six
+significant digits.
 """
 
 import dataclasses
@@ -12,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from gemel.artifacts.capture import Domain
-from gemel.artifacts.evidence import Claim, Curve, Evidence, Failure, FailureLabel, Range
+from gemel.artifacts.evidence import Claim, Curve, Evidence, Failure, FailureLabel, Following, Range
 from gemel.errors import SourceError
 
-FORMAT, VERSION = "gemel-evidence", 1
+FORMAT, VERSION = "gemel-evidence", 2
 SCHEMA_FILE = Path(__file__).with_name("evidence.schema.json")
+_INFINITE = "infinity"
+_NUMBERS = ("estimate", "low", "high")
 _SERIES = ("times_s", "errors", "low", "high")
 
 
@@ -31,9 +34,11 @@ def evidence_json(evidence: Evidence) -> dict[str, Any]:
             "opening": evidence.opening,
             "openings_of_holdout": evidence.openings_of_holdout,
         },
-        "claims": [_finite(dataclasses.asdict(claim)) for claim in evidence.claims],
+        "claims": [_claim_json(claim) for claim in evidence.claims],
         "failures": [dataclasses.asdict(failure) for failure in evidence.failures],
+        "cautions": list(evidence.cautions),
         "notes": list(evidence.notes),
+        "followings": [dataclasses.asdict(item) for item in evidence.followings],
         "ranges": [dataclasses.asdict(item) for item in evidence.ranges],
         "followed_within": {"position_m": evidence.within_m, "rotation_deg": evidence.within_deg},
         "joint_error": {"weights": dict(evidence.weights), "scales": dict(evidence.scales)},
@@ -72,15 +77,23 @@ def evidence_from_json(tree: dict[str, Any]) -> Evidence:
         weights=joint_error["weights"],
         scales=joint_error["scales"],
         notes=tuple(tree["notes"]),
+        followings=tuple(Following(**item) for item in tree["followings"]),
+        cautions=tuple(tree["cautions"]),
     )
 
 
-def _finite(tree: dict[str, Any]) -> dict[str, Any]:
-    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in tree.items()}
+def _claim_json(claim: Claim) -> dict[str, Any]:
+    return dataclasses.asdict(claim) | {name: _number_json(getattr(claim, name)) for name in _NUMBERS}
+
+
+def _number_json(value: float) -> float | str | None:
+    if math.isnan(value):
+        return None
+    return _INFINITE if math.isinf(value) else value
 
 
 def _claim(item: dict[str, Any]) -> Claim:
-    numbers = {k: math.inf if item[k] is None else item[k] for k in ("estimate", "low", "high")}
+    numbers = {k: {None: math.nan, _INFINITE: math.inf}.get(item[k], item[k]) for k in _NUMBERS}
     return Claim(**{**item, **numbers, "domains": tuple(Domain(name) for name in item["domains"])})
 
 

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from gemel.artifacts.evidence import Claim, Curve, Evidence
+from gemel.artifacts.evidence import Curve, Evidence
 from gemel.outputs.report.claim_table import PHYSICS, by_arm, gap_table, physics_table, ratio_table
+from gemel.outputs.report.follow_table import follow_table
+from gemel.outputs.report.headline import bounds_text, headline
 from gemel.outputs.report.html_table import table
 from gemel.outputs.report.line_chart import Line, line_chart
 
@@ -48,9 +50,11 @@ def report_page(evidence: Evidence, *, name: str, proof: Proof, pictures: Sequen
     body = "\n".join([
         f"<h1>{escape(name)}: what the twin is worth on episodes that it has never seen</h1>",
         f'<p class="lead">{escape(headline(evidence))}</p>',
+        _cautions(evidence),
         _opened(evidence, proof),
         "<h2>Claims</h2>",
         ratio_table(evidence.claims),
+        follow_table(evidence.followings),
         physics_table(evidence.claims),
         gap_table(evidence.claims),
         _notes(evidence),
@@ -65,27 +69,9 @@ def report_page(evidence: Evidence, *, name: str, proof: Proof, pictures: Sequen
     return text.replace("{{title}}", escape(f"{name}: evidence")).replace("{{body}}", body)
 
 
-def headline(evidence: Evidence) -> str:
-    """The main result in a sentence."""
-    ratio = next((c for c in evidence.claims if c.name == "follow_time_ratio" and c.drive == "logged"), None)
-    if ratio is None:
-        return f"{len(evidence.episodes)} held-out episodes were replayed; no object moves in any of them."
-    ours, theirs = (_mean(evidence, ratio, physics) for physics in ("posterior", "nominal"))
-    ends = f"{round(100 * ratio.confidence)} % interval {ratio.low:.2f} to {ratio.high:.2f}, n = {ratio.n} episodes"
-    return (
-        f"Led along the logged joints, the fitted twin follows {ratio.subject} for {ours:.2f} s of its motion, the "
-        f"nominal one for {theirs:.2f} s: {ratio.estimate:.2f} times as long ({ends}). Following ends at "
-        f"{_bounds_text(evidence)} of error."
-    )
-
-
-def _bounds_text(evidence: Evidence) -> str:
-    return f"{100.0 * evidence.within_m:g} cm or {evidence.within_deg:g} degrees"
-
-
-def _mean(evidence: Evidence, ratio: Claim, physics: str) -> float:
-    claim = evidence.claim("follow_time", subject=ratio.subject, physics=physics, drive=ratio.drive)
-    return claim.estimate if claim is not None else float("nan")
+def _cautions(evidence: Evidence) -> str:
+    items = "".join(f"<li>{escape(words)}</li>" for words in evidence.cautions)
+    return f'<ul class="bad">{items}</ul>' if items else ""
 
 
 def _opened(evidence: Evidence, proof: Proof) -> str:
@@ -118,7 +104,7 @@ def _chart(title: str, curves: Sequence[Curve], label: str, bound: float | None)
 
 def _object_figures(evidence: Evidence) -> str:
     """For each object, drive and quantity: one chart per episode, physics side by side."""
-    parts = ["<h2>Objects over time</h2>", _legend(PHYSICS[:3], _bounds_text(evidence))]
+    parts = ["<h2>Objects over time</h2>", _legend(PHYSICS[:3], bounds_text(evidence))]
     bounds = {"position": 1e3 * evidence.within_m, "orientation": evidence.within_deg}
     groups = dict.fromkeys((c.subject, c.drive, c.quantity) for c in evidence.curves if c.quantity not in _ROBOT)
     for subject, drive, quantity in groups:
@@ -218,6 +204,7 @@ def _lineage(evidence: Evidence, proof: Proof) -> str:
     return (
         f"<h2>Lineage</h2>{table(['stage', 'artifact'], rows)}"
         f"<p>Ledger whole up to <code>{escape(proof.ledger_head)}</code>; reads of sealed episodes that were refused: "
-        f"{proof.refusals}. <code>gemel audit</code> repeats this proof.</p>"
+        f"{proof.refusals}. <code>gemel audit</code> repeats this proof. Keep this page: a ledger whose end was "
+        "cut off and rewritten does not come to this entry any more.</p>"
         f"<h3>Openings of the holdout</h3><ol>{openings}</ol>"
     )

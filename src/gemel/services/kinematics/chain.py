@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 from gemel.errors import ConfigError
 from gemel.services.kinematics.tree import KinematicTree, TreeJoint, kinematic_tree
 
-_TIP_NAMES = ("tip", "tcp", "tool", "pusher")
+TIP_NAMES = ("tip", "tcp", "tool", "pusher")
 """Sites, then geoms, that mark a robot's tip; the first that a model has counts."""
 _ALONG = (3, 5)
 """Codes of mujoco.mjtGeom that have a length along z: capsule and cylinder."""
@@ -166,21 +166,21 @@ def _turn(goal: Rotations, now: Rotations) -> Points:
 
 def _tip(model: Any) -> tuple[int, Float[np.ndarray, "3"]]:
     """The link that carries the tip, and where it is there."""
-    for name in _TIP_NAMES:
+    for name in TIP_NAMES:
         for site in range(model.nsite):
             if model.site(site).name == name:
                 return int(model.site_bodyid[site]) - 1, np.array(model.site_pos[site])
-    for name in _TIP_NAMES:
+    for name in TIP_NAMES:
         for geom in range(model.ngeom):
             if model.geom(geom).name == name and model.geom_bodyid[geom] > 0:
-                return int(model.geom_bodyid[geom]) - 1, _far_end(model, geom)
+                return int(model.geom_bodyid[geom]) - 1, far_end(model, geom)
     raise ConfigError(
-        f"The robot model has no tip: no site and no geom is called {', '.join(_TIP_NAMES)}.",
+        f"The robot model has no tip: no site and no geom is called {', '.join(TIP_NAMES)}.",
         remedy="add a site named `tip` to the robot model, or use a task whose actions are joint positions",
     )
 
 
-def _far_end(model: Any, geom: int) -> Float[np.ndarray, "3"]:
+def far_end(model: Any, geom: int) -> Float[np.ndarray, "3"]:
     """The end of a rod that is further from the link's origin; the middle of other shapes."""
     middle = np.array(model.geom_pos[geom])
     if model.geom_type[geom] not in _ALONG:

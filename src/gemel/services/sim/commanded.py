@@ -16,6 +16,7 @@ from gemel.artifacts.blob import Blobs
 from gemel.artifacts.capture import JointSignal
 from gemel.artifacts.episode import Episode
 from gemel.artifacts.robot import RobotModel
+from gemel.errors import ConfigError, choices_text
 from gemel.services.formats.robot_model import compile_stored_robot
 from gemel.services.kinematics.arms import find_arms
 from gemel.services.kinematics.tree import kinematic_tree
@@ -41,6 +42,8 @@ class ActionReader:
     """`mujoco.MjModel` of the robot as its file describes it."""
     link: str = ""
     """What carries the tool."""
+    why: str = ""
+    """Why nothing can be replayed, where it cannot."""
 
     def path(self, episode: Episode) -> JointPath | None:
         """What the actions of an episode asked for; None where that cannot be known."""
@@ -64,24 +67,48 @@ def action_reader(
     """A reader of actions with these names and units; `given` and `arms` are what settings say of them."""
     kind = kind_of_actions(names, units, joints, given)
     parts = (tuple(names), tuple(joints), tuple(model_joints))
-    if kind == NONE or robot is None or not any(model_joints):
-        return ActionReader(NONE, *parts)
+    if kind == NONE:
+        return ActionReader(NONE, *parts, why=_why_none(names, given))
+    if robot is None or not any(model_joints):
+        return ActionReader(NONE, *parts, why="there is no robot model with joints that were logged")
     model = compile_stored_robot(robot, blobs)
     found = find_arms(kinematic_tree(model), model_joints, joints, arms)
-    if kind == TOOL_STEPS and len(found) != 1:  # nothing says which arm's tool is meant
-        return ActionReader(NONE, *parts)
+    if kind == TOOL_STEPS and len(found) != 1:
+        names_found = " and ".join(arm.name for arm in found)
+        return ActionReader(NONE, *parts, why=f"nothing says which arm's tool they are steps of: {names_found}")
     return ActionReader(kind, *parts, robot=model, link=found[0].link)
 
 
 def kind_of_actions(names: Sequence[str], units: Sequence[str], joints: Sequence[JointSignal], given: str) -> str:
-    """`joints`, `tool-steps` or `none`; as given, else by names and units."""
+    """`joints`, `tool-steps` or `none`; as given, where names allow it, else by names and units."""
+    known = tuple(signal.name for signal in joints)
+    if given == JOINTS and names and not set(names) <= set(known):
+        strange = next(name for name in names if name not in known)
+        raise ConfigError(
+            f"Actions are said to be targets of logged joints, and one is called {strange!r}: "
+            f"{choices_text(strange, known)}",
+            remedy='leave out `actions` under [evaluate], or say "tool-steps" or "none"',
+        )
+    if given == TOOL_STEPS and names and any(_axis(name) is None for name in names):
+        strange = next(name for name in names if _axis(name) is None)
+        raise ConfigError(
+            f"Actions are said to be steps of the tool, and one is called {strange!r}: names that end in _x, _y or _z "
+            f"were expected, not {list(names)}.",
+            remedy='leave out `actions` under [evaluate], or say "joints" or "none"',
+        )
     if given != "auto":
         return given
-    if names and set(names) <= {signal.name for signal in joints}:
+    if names and set(names) <= set(known):
         return JOINTS
     if names and all(unit == "m" and _axis(name) is not None for name, unit in zip(names, units, strict=True)):
         return TOOL_STEPS
     return NONE
+
+
+def _why_none(names: Sequence[str], given: str) -> str:
+    if given == NONE:
+        return "the settings say so"
+    return "they are neither joint targets nor steps of the tool" if names else "none were logged"
 
 
 def commanded_path(

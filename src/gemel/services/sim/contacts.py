@@ -10,6 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from gemel.artifacts.blob import Blobs
+from gemel.artifacts.robot import RobotModel
+from gemel.services.formats.robot_model import stored_robot_spec
 from gemel.services.sim.readout import CONTACT_SENSOR
 
 TABLE = "table"
@@ -52,6 +55,14 @@ def robot_parts(spec: Any, model: Any) -> tuple[Part, ...]:
         geom.name = geom.name or f"{link}/geom{number}"
         found.setdefault(label.replace("/", "_"), []).append(geom.name)
     return tuple(Part(label, tuple(geoms)) for label, geoms in found.items())
+
+
+def stored_tool_labels(robot: RobotModel | None, blobs: Blobs) -> tuple[str, ...]:
+    """Labels of what a stored robot works with; none without a robot."""
+    if robot is None:
+        return ()
+    spec = stored_robot_spec(robot, blobs)
+    return tool_labels(spec, spec.copy().compile())
 
 
 def tool_labels(spec: Any, model: Any) -> tuple[str, ...]:

@@ -3,17 +3,28 @@
 Percentile intervals (Efron and Tibshirani 1993, chapter 13). With few trials they are too narrow; `n` goes with them.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from jaxtyping import Float
 
-_RESAMPLES = 4000
+RESAMPLES = 4000
+
+
+class RatioInterval(NamedTuple):
+    """Ends of an interval of a ratio, and how many resamples it could not be taken of."""
+
+    low: float
+    high: float
+    undefined: int
+    """Resamples that were nothing over nothing, of `RESAMPLES`; they were left out."""
 
 
 def mean_interval(
     values: Float[np.ndarray, " n"], rng: np.random.Generator, *, confidence: float = 0.95
 ) -> tuple[float, float]:
     """Interval of the mean over trials."""
-    rows = rng.integers(len(values), size=(_RESAMPLES, len(values)))
+    rows = rng.integers(len(values), size=(RESAMPLES, len(values)))
     return _ends(values[rows].mean(axis=1), confidence)
 
 
@@ -23,12 +34,19 @@ def ratio_interval(
     rng: np.random.Generator,
     *,
     confidence: float = 0.95,
-) -> tuple[float, float]:
-    """Interval of sum over sum, trials drawn in pairs; infinite where only numerators are left."""
-    rows = rng.integers(len(numerators), size=(_RESAMPLES, len(numerators)))
+) -> RatioInterval:
+    """Interval of sum over sum, trials drawn in pairs; infinite where only numerators are left.
+
+    Resamples in which nothing is left of either say nothing, and are left out; without any other, ends are not numbers.
+    """
+    rows = rng.integers(len(numerators), size=(RESAMPLES, len(numerators)))
     above, below = numerators[rows].sum(axis=1), denominators[rows].sum(axis=1)
-    ratios = np.divide(above, below, out=np.full(_RESAMPLES, np.inf), where=below > 0.0)
-    return _ends(ratios, confidence)
+    is_told = (above > 0.0) | (below > 0.0)
+    above, below = above[is_told], below[is_told]
+    if not len(above):
+        return RatioInterval(float("nan"), float("nan"), RESAMPLES)
+    ratios = np.divide(above, below, out=np.full(len(above), np.inf), where=below > 0.0)
+    return RatioInterval(*_ends(ratios, confidence), RESAMPLES - len(above))
 
 
 def _ends(values: Float[np.ndarray, " r"], confidence: float) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from gemel.artifacts.belief import Belief
 from gemel.artifacts.capture import Domain
 from gemel.artifacts.evidence import Claim, Curve, Range
 from gemel.services.kinematics.arms import ALL
-from gemel.services.stats import mean_interval, ratio_interval, weighted_quantiles
+from gemel.services.stats import mean_interval, weighted_quantiles
 from gemel.stages.evaluate.compare import Compared, Key
 
 POSTERIOR, PRIOR, NOMINAL = "posterior", "prior", "nominal"
@@ -25,27 +25,7 @@ def mean_claims(
     for key in keys:
         values = np.array([result.values[key] for result in results if key in result.values])
         low, high = mean_interval(values, rng, confidence=confidence)
-        claims.append(_claim(key, float(values.mean()), (low, high), len(values), domains, confidence))
-    return claims
-
-
-def ratio_claims(
-    results: Sequence[Compared], domains: tuple[Domain, ...], confidence: float, rng: np.random.Generator
-) -> list[Claim]:
-    """How much longer the posterior follows than the nominal physics and the prior do, episode by episode."""
-    claims = []
-    keys = dict.fromkeys(key for result in results for key in result.values)
-    for key in keys:
-        if key.name not in ("follow_time", "divergence_time") or key.physics != POSTERIOR:
-            continue
-        for other in (NOMINAL, PRIOR):
-            rival = key._replace(physics=other)
-            pairs = np.array([(r.values[key], r.values[rival]) for r in results if key in r.values])
-            ours, theirs = pairs.sum(axis=0)
-            ends = ratio_interval(pairs[:, 0], pairs[:, 1], rng, confidence=confidence)
-            estimate = float(ours / theirs) if theirs > 0.0 else float("inf")
-            ratio = key._replace(name=f"{key.name}_ratio", unit="", physics=f"{POSTERIOR}/{other}")
-            claims.append(_claim(ratio, estimate, ends, len(pairs), domains, confidence))
+        claims.append(make_claim(key, float(values.mean()), (low, high), len(values), domains, confidence))
     return claims
 
 
@@ -59,7 +39,7 @@ def repeat_claims(
         means = np.array([c.errors.mean() for c in curves if (c.subject, c.quantity) == (subject, quantity)])
         ends = mean_interval(means, rng, confidence=confidence)
         key = Key(names[quantity], unit, subject, "repeat", "")
-        claims.append(_claim(key, float(means.mean()), ends, len(means), domains, confidence))
+        claims.append(make_claim(key, float(means.mean()), ends, len(means), domains, confidence))
     return claims
 
 
@@ -71,7 +51,7 @@ def gap_claims(results: Sequence[Compared], domains: tuple[Domain, ...], confide
     distance_m, angle_rad = worst.max(axis=0).tolist()
     name = "tool_denavit_hartenberg_gap"
     found = {Key(name, "m", ALL, "", ""): distance_m, Key(f"{name}_angle", "deg", ALL, "", ""): math.degrees(angle_rad)}
-    return [_claim(key, value, (value, value), len(worst), domains, confidence) for key, value in found.items()]
+    return [make_claim(key, value, (value, value), len(worst), domains, confidence) for key, value in found.items()]
 
 
 def ranges_of(belief: Belief, physics: str, names: Sequence[str]) -> list[Range]:
@@ -84,9 +64,16 @@ def ranges_of(belief: Belief, physics: str, names: Sequence[str]) -> list[Range]
     return found
 
 
-def _claim(
-    key: Key, estimate: float, ends: tuple[float, float], n: int, domains: tuple[Domain, ...], confidence: float
+def make_claim(
+    key: Key,
+    estimate: float,
+    ends: tuple[float, float],
+    n: int,
+    domains: tuple[Domain, ...],
+    confidence: float,
+    note: str = "",
 ) -> Claim:
+    """A claim about what the key says."""
     return Claim(
-        key.name, key.unit, estimate, *ends, confidence, n, domains, key.subject, key.physics, key.drive
+        key.name, key.unit, estimate, *ends, confidence, n, domains, key.subject, key.physics, key.drive, note
     )  # fmt: skip

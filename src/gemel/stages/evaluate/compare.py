@@ -137,11 +137,13 @@ def _object(
     name = track.object
     _note(found, how, name, ("position", "position_error", "m"), times_s, position_m)
     _note(found, how, name, ("orientation", "orientation_error", "deg"), times_s, np.degrees(rotation_rad))
+    moves = first_motion(track)
     if len(position_m) > 1:
         inside = is_inside_band(predicted[1:], tracked, track.covariances, track.covariances[0], rng)
-        found.values[Key("inside_band_position", "", name, *how)] = float(inside[:, :3].mean())
-        found.values[Key("inside_band_orientation", "", name, *how)] = float(inside[:, 3:].mean())
-    moves = first_motion(track)
+        # Before the first motion nothing is predicted: those frames make any belief look well calibrated.
+        for end, rows in {"": inside, **({} if moves is None else {"_moving": inside[moves:]})}.items():
+            found.values[Key(f"inside_band_position{end}", "", name, *how)] = float(rows[:, :3].mean())
+            found.values[Key(f"inside_band_orientation{end}", "", name, *how)] = float(rows[:, 3:].mean())
     if moves is None:
         found.still = list(dict.fromkeys([*found.still, name]))
         return

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from gemel.errors import ConfigError
+from gemel.stages.evaluate.bands import FEWEST_DRAWS
 
 
 @dataclass(frozen=True)
@@ -11,7 +12,7 @@ class EvaluateConfig:
     """How the twin is compared with the holdout."""
 
     draws: int = 40
-    """Draws of each belief that are replayed beside its mean; bands are made of them."""
+    """Draws of each belief that are replayed beside its mean; bands are made of them: at least 19."""
     actions: Literal["auto", "joints", "tool-steps", "none"] = "auto"
     """What recorded actions are: targets of the logged joints, steps of the tool [m] along the axes that their names
     end in (`_x`, `_y`, `_z`), or nothing that can be replayed. `auto` goes by names and units."""
@@ -22,7 +23,7 @@ class EvaluateConfig:
     confidence: float = 0.95
     """Of all intervals; they come from drawing episodes with replacement."""
     arms: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Logged joints of each arm, by name; without any, joints on one root link of the robot are one arm."""
+    """Logged joints of each arm, by name; without any, they are told by where chains of logged joints branch."""
     weights: dict[str, float] = field(default_factory=dict)
     """Weight of logged joints in the joint error, 1 unless given; normalised to sum to one over an arm."""
     scales: dict[str, float] = field(default_factory=dict)
@@ -32,10 +33,11 @@ class EvaluateConfig:
     spread (root mean square)."""
 
     def __post_init__(self) -> None:
-        if self.draws < 2 or not 0.5 <= self.confidence < 1.0:
+        if self.draws < FEWEST_DRAWS or not 0.5 <= self.confidence < 1.0:
             raise ConfigError(
-                f"[evaluate] draws = {self.draws} and confidence = {self.confidence}: at least 2 draws and a "
-                "confidence from 0.5 to below 1 were expected.",
+                f"[evaluate] draws = {self.draws} and confidence = {self.confidence}: at least "
+                f"{FEWEST_DRAWS} draws, which bands of nine tenths need, and a confidence from 0.5 to below 1 "
+                "were expected.",
                 remedy="leave these settings out to get the defaults",
             )
         positive = {

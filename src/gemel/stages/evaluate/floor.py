@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from gemel.artifacts.episode import Episode
 from gemel.artifacts.evidence import Curve
@@ -15,15 +15,37 @@ from gemel.stages.evaluate.object_error import pose_errors, seen
 
 
 def is_repeat(first: Episode, second: Episode, tolerance: float) -> bool:
-    """Whether the actions of two episodes are the same but for a part `tolerance` of their spread."""
-    count = min(len(first.actions), len(second.actions))
-    longest = max(len(first.actions), len(second.actions))
-    if not first.actions.shape[1] or count < 0.9 * longest or count < 2:
+    """Whether the actions of two episodes are the same but for a part `tolerance` of their spread.
+
+    They are compared at common times, so that samples that one recorder lost do not matter; nine tenths of the longer
+    one must have a counterpart.
+    """
+    if not first.actions.shape[1] or min(len(first.actions), len(second.actions)) < 2:
+        return False
+    one, two = _common_rows(first.times_s, second.times_s)
+    if len(one) < 0.9 * max(len(first.actions), len(second.actions)):
         return False
     spread = np.concatenate([first.actions, second.actions]).std(axis=0)
     moving = spread > 0.0
-    apart = (first.actions[:count] - second.actions[:count])[:, moving] / spread[moving]
+    apart = (first.actions[one] - second.actions[two])[:, moving] / spread[moving]
     return bool(np.sqrt(np.mean(apart**2)) < tolerance) if moving.any() else True
+
+
+def _common_rows(
+    first_s: Float[np.ndarray, " t"], second_s: Float[np.ndarray, " n"]
+) -> tuple[Int[np.ndarray, " common"], Int[np.ndarray, " common"]]:
+    """Samples of both that belong together: each other's nearest, less than half a period apart."""
+    theirs, ours = _nearest(second_s, first_s), _nearest(first_s, second_s)
+    period_s = min(np.median(np.diff(first_s)), np.median(np.diff(second_s)))
+    near = np.abs(first_s - second_s[theirs]) < 0.5 * period_s
+    rows = np.flatnonzero(near & (ours[theirs] == np.arange(len(first_s))))
+    return rows, theirs[rows]
+
+
+def _nearest(times_s: Float[np.ndarray, " t"], wanted_s: Float[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+    """Row of the nearest of at least two times."""
+    after = np.clip(np.searchsorted(times_s, wanted_s), 1, len(times_s) - 1)
+    return np.where(wanted_s - times_s[after - 1] <= times_s[after] - wanted_s, after - 1, after)
 
 
 def repeat_curves(

@@ -3,27 +3,35 @@
 from collections.abc import Sequence
 
 from gemel.artifacts.belief import Belief
-from gemel.artifacts.evidence import Curve
+from gemel.artifacts.evidence import Claim, Curve
 from gemel.artifacts.finding import Finding, Severity
 from gemel.artifacts.held_out import Opening
 from gemel.artifacts.track import Tracks
 from gemel.services.sim.commanded import NONE
 from gemel.stages.evaluate.claims import NOMINAL, POSTERIOR, PRIOR
 from gemel.stages.evaluate.compare import Compared
+from gemel.stages.evaluate.instruments import Instruments
 from gemel.stages.evaluate.replay import ACTIONS, LOGGED
+from gemel.stages.evaluate.verdicts import not_shown, overconfident
 
 _LED = {LOGGED: "Led along the log", ACTIONS: "Driven by the recorded actions"}
 
 
 def notes_on(
-    results: Sequence[Compared], tracks: Tracks, kind: str, belief: Belief, floor: Sequence[Curve], starts: int
+    results: Sequence[Compared],
+    tracks: Tracks,
+    instruments: Instruments,
+    belief: Belief,
+    floor: Sequence[Curve],
+    starts: int,
 ) -> tuple[str, ...]:
     """What was absent, censored or assumed; `starts` is how many pairs of episodes have the same start."""
     notes = [f"Objects of the record come from {tracks.source}; their own error is in every object error here."]
-    if kind == NONE:
-        notes.append("Recorded actions are neither joint targets nor steps of the tool: only the log was replayed.")
-    else:
-        notes.append(_drives(belief))
+    reader = instruments.reader
+    notes.append(
+        _drives(belief) if reader.kind != NONE else f"Only the log was replayed, not its actions: {reader.why}."
+    )
+    notes += [f"The tool of {tool.arm.name} is {tool.point.words}." for tool in instruments.tools]
     notes += _censored(results)
     still = [f"{name} in episode {r.episode}" for r in results for name in r.still]
     if still:
@@ -73,9 +81,9 @@ def _named(episodes: Sequence[str]) -> str:
     return f"{'episode' if len(episodes) == 1 else 'episodes'} {', '.join(episodes)}"
 
 
-def findings_of(results: Sequence[Compared], opening: Opening) -> tuple[Finding, ...]:
+def findings_of(results: Sequence[Compared], opening: Opening, claims: Sequence[Claim]) -> tuple[Finding, ...]:
     """What somebody should do something about."""
-    found = []
+    found = [*not_shown(claims), *overconfident(claims)]
     if opening.of_twin > 1:
         found.append(Finding(
             "opened-again", Severity.WARNING,

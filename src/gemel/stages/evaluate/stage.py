@@ -26,10 +26,7 @@ from gemel.artifacts.held_out import HeldOutData, Opening
 from gemel.artifacts.track import Tracks
 from gemel.artifacts.twin import Twin
 from gemel.errors import SourceError
-from gemel.services.formats.robot_model import compile_stored_robot
-from gemel.services.kinematics.arms import Arm, find_arms
-from gemel.services.kinematics.tree import kinematic_tree
-from gemel.services.sim.commanded import ActionReader, action_reader
+from gemel.services.sim.commanded import ActionReader
 from gemel.services.sim.joint_path import JointPath
 from gemel.stages.evaluate.claims import (
     NOMINAL,
@@ -38,16 +35,16 @@ from gemel.stages.evaluate.claims import (
     gap_claims,
     mean_claims,
     ranges_of,
-    ratio_claims,
     repeat_claims,
 )
 from gemel.stages.evaluate.compare import Compared, Yardstick, compare
 from gemel.stages.evaluate.config import EvaluateConfig
 from gemel.stages.evaluate.floor import is_repeat, repeat_curves
-from gemel.stages.evaluate.joint_error import JointMeasure, joint_measures
+from gemel.stages.evaluate.follow_ratio import followings, ratio_claims
+from gemel.stages.evaluate.instruments import Instruments
+from gemel.stages.evaluate.joint_error import JointMeasure
 from gemel.stages.evaluate.remarks import findings_of, notes_on
 from gemel.stages.evaluate.replay import ACTIONS, LOGGED, TwinReplay
-from gemel.stages.evaluate.tool_error import Tool, make_tool
 
 OnProgress = Callable[[float], None]
 
@@ -59,21 +56,12 @@ class EvaluateInfo:
     findings: tuple[Finding, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class _Robot:
-    """The robot as it is measured; empty without one."""
-
-    model: object
-    arms: tuple[Arm, ...] = ()
-    measures: tuple[JointMeasure, ...] = ()
-    tools: tuple[Tool, ...] = ()
-
-
 def evaluate(
     held_out: HeldOutData,
     twin: Twin,
     config: EvaluateConfig,
     *,
+    instruments: Instruments,
     prior: Belief,
     nominal: Belief,
     tracks: Tracks,
@@ -86,29 +74,26 @@ def evaluate(
     on_progress: OnProgress = lambda fraction: None,
 ) -> tuple[Evidence, EvaluateInfo]:
     """Claims about the twin; `repeats` are pairs of episodes with the same start, for the real-vs-real floor."""
-    _check_any(held_out)
-    robot = _robot(held_out, twin, config, blobs)
-    reader = action_reader(
-        twin.robot, blobs, names=held_out.action_names, units=held_out.action_units, joints=held_out.joints,
-        model_joints=twin.joints, given=config.actions, arms=config.arms,
-    )  # fmt: skip
     yardstick = Yardstick(
         physics=_physics(twin, prior, nominal, config.draws, blobs, rng),
         rest=twin.initial_poses,
-        measures=robot.measures,
-        tools=robot.tools,
+        measures=instruments.measures,
+        tools=instruments.tools,
         config=config,
     )
+    check_any(held_out)
     results: list[Compared] = []
     for index, record in enumerate(held_out.episodes):
         episode = frames.episode(record.id)
         own = [track for track in tracks.tracks if track.episode == record.id and track.object in twin.colliders]
-        results.append(compare(yardstick, episode, own, _paths(episode, reader), rng))
+        results.append(compare(yardstick, episode, own, _paths(episode, instruments.reader), rng))
         on_progress((index + 1) / len(held_out.episodes))
-    floor = _floor(repeats, tracks, frames, robot.measures, config)
+    floor = _floor(repeats, tracks, frames, instruments.measures, config)
     beliefs = {POSTERIOR: twin.belief, PRIOR: prior, NOMINAL: nominal}
+    claims = _claims(results, floor, held_out, config.confidence, rng)
+    findings = findings_of(results, opening, claims)
     evidence = Evidence(
-        claims=_claims(results, floor, held_out, config.confidence, rng),
+        claims=claims,
         failures=(),
         holdout=opening.split,
         opening=opening.of_twin,
@@ -119,14 +104,17 @@ def evaluate(
         within_deg=config.rotation_deg,
         curves=(*(curve for result in results for curve in result.curves), *floor),
         ranges=tuple(r for name, belief in beliefs.items() for r in ranges_of(belief, name, twin.belief.names)),
-        weights=_by_joint(robot.measures, held_out, "weights"),
-        scales=_by_joint(robot.measures, held_out, "scales"),
-        notes=notes_on(results, tracks, reader.kind, twin.belief, floor, len(repeats)),
+        weights=_by_joint(instruments.measures, held_out, "weights"),
+        scales=_by_joint(instruments.measures, held_out, "scales"),
+        notes=notes_on(results, tracks, instruments, twin.belief, floor, len(repeats)),
+        followings=followings(results),
+        cautions=tuple(finding.message for finding in findings),
     )
-    return evidence, EvaluateInfo(findings_of(results, opening))
+    return evidence, EvaluateInfo(findings)
 
 
-def _check_any(held_out: HeldOutData) -> None:
+def check_any(held_out: HeldOutData) -> None:
+    """Refuse an empty holdout."""
     if not held_out.episodes:
         raise SourceError(
             "No episode is held out, so nothing can be claimed about unseen data.",
@@ -161,16 +149,6 @@ def _physics(
         name: TwinReplay(twin, belief.only(twin.belief.names), blobs, draws=count, rng=rng)
         for name, (belief, count) in counts.items()
     }
-
-
-def _robot(held_out: HeldOutData, twin: Twin, config: EvaluateConfig, blobs: Blobs) -> _Robot:
-    if twin.robot is None or not any(twin.joints):
-        return _Robot(None)
-    model = compile_stored_robot(twin.robot, blobs)
-    tree = kinematic_tree(model)
-    arms = find_arms(tree, twin.joints, held_out.joints, config.arms)
-    measures = joint_measures(arms, held_out.joints, twin.robot, config.weights, config.scales)
-    return _Robot(model, arms, measures, tuple(make_tool(tree, arm, twin) for arm in arms))
 
 
 def _paths(episode: Episode, reader: ActionReader) -> dict[str, JointPath]:
