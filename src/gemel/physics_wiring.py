@@ -23,7 +23,7 @@ from gemel.services.formats.mask_tracks import MaskReader
 from gemel.services.formats.robot_model import compile_stored_robot
 from gemel.services.formats.toml_table import read_toml
 from gemel.services.kinematics.calibrated_robot import CalibratedRobot
-from gemel.services.sim.commanded import action_reader
+from gemel.services.sim.commanded import NONE, action_reader
 from gemel.services.sim.contacts import stored_tool_labels
 from gemel.services.tasks import get_task
 from gemel.stages.assemble.bare_table import SeenTrials
@@ -194,7 +194,7 @@ def _with_drives(run: Run, key: str, twin: Twin) -> tuple[Belief, tuple[Finding,
         twin.robot, run.store, names=capture.action_names, units=capture.action_units, joints=capture.joints,
         model_joints=twin.joints, given=config.actions, arms=config.arms,
     )  # fmt: skip
-    trials = calibration_trials(run, "identify", key)
+    trials = calibration_trials(run, "identify", key) if reader.kind != NONE else ()
     return with_drives(twin, trials, reader, blobs=run.store, rng=np.random.default_rng([run.project.settings.seed, 9]))
 
 

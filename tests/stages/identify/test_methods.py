@@ -184,7 +184,7 @@ def test_rough_pushes_with_many_parameters_are_told_by_true_simulations() -> Non
         assert info.method == "population"
         low, high = np.quantile(posterior.samples, [0.025, 0.975], axis=0)
         inside.append((low <= problem.truth) & (problem.truth <= high))
-        assert posterior.samples[:, 0].std() < 0.6
+        assert posterior.samples[:, 0].std() < 1.0  # of 1.7
         assert posterior.samples[:, 3].std() > 1.3  # what nothing depends on stays as wide as the prior
     assert np.mean(inside) > 0.85
 
