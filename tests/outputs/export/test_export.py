@@ -129,7 +129,7 @@ def test_a_file_that_cannot_be_read_back_is_not_verified(
     report = export_twin(block_twin(store, {}), store, ("mjcf",), tmp_path / "out")[0]
     assert not report.is_verified
     assert "nonsense" in str(report.checks[0])
-    assert "Infinity" not in (tmp_path / "out" / "mjcf" / "export.json").read_text()
+    assert "Infinity" not in (tmp_path / "out" / "mjcf.unverified" / "export.json").read_text()
 
 
 def test_a_draw_is_one_of_the_beliefs_samples(store: Store) -> None:
