@@ -63,7 +63,9 @@ FORMATS = {
         urdf.CONVENTIONS, lambda e, to: urdf.write_urdf(e.scene, e.baked, to), lambda e, at: verify_urdf(e.scene, at)
     ),
     "usd": Format(
-        usd.CONVENTIONS, lambda e, to: usd.write_usd_scene(e.scene, e.baked, to), lambda e, at: verify_usd(e.scene, at)
+        usd.CONVENTIONS,
+        lambda e, to: usd.write_usd_scene(e.scene, e.baked, to),
+        lambda e, at: verify_usd(e.scene, e.baked, at),
     ),
     "glb": Format(
         glb.CONVENTIONS, lambda e, to: glb.write_glb_files(e.scene, to), lambda e, at: glb.verify_glb(e.scene, at)
@@ -164,13 +166,13 @@ def _written(exporter: Exporter, name: str, folder: Path) -> FormatReport:
     chosen = FORMATS[name]
     not_carried = chosen.write(exporter, folder)
     files = tuple(sorted(f.relative_to(folder).as_posix() for f in folder.rglob("*") if f.is_file()))
-    return FormatReport(name, files, chosen.conventions, _read_back(chosen, exporter, folder), not_carried)
+    return FormatReport(name, files, chosen.conventions, read_back(name, exporter, folder), not_carried)
 
 
-def _read_back(chosen: Format, exporter: Exporter, folder: Path) -> tuple[Check, ...]:
-    """The checks; whatever a reader of another program raises means that the file is not the twin."""
+def read_back(name: str, exporter: Exporter, folder: Path) -> tuple[Check, ...]:
+    """The checks of a format; whatever a reader raises means that the file is not the twin."""
     try:
-        return chosen.verify(exporter, folder)
+        return FORMATS[name].verify(exporter, folder)
     except Exception as error:
         return (Check(f"cannot be read back ({type(error).__name__}: {' '.join(str(error).split())})", math.inf, 0.0),)
 

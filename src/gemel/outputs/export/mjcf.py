@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from gemel.artifacts.camera import WORLD
 from gemel.errors import ConfigError
 from gemel.outputs.export.bake import BakedMesh
-from gemel.outputs.export.cameras import T_CAMERA_GL, MountedCamera, left_out_of_cameras, mounted_cameras
+from gemel.outputs.export.cameras import late_cameras, left_out_of_cameras
 from gemel.outputs.export.scene import ExportScene, mesh_in_file_frame
 from gemel.services.formats.image_file import encode_png
 from gemel.services.formats.obj_mesh import write_obj
+from gemel.services.sim.mounted_cameras import add_camera, mounted_cameras
 from gemel.services.sim.xml_text import exact_xml
 
 CONVENTIONS = {
@@ -40,8 +40,8 @@ def write_mjcf(scene: ExportScene, baked: dict[str, BakedMesh], folder: Path) ->
     _write_other_files(spec, folder / _ASSETS)
     for name, mesh in baked.items():
         _add_looks(spec, name, mesh, folder / _ASSETS)
-    for camera in mounted_cameras(scene):
-        _add_camera(spec, camera)
+    for camera in mounted_cameras(scene.twin):
+        add_camera(spec, camera)
     spec.meshdir = spec.texturedir = _ASSETS
     spec.compiler.saveinertial = True
     spec.comment = "; ".join(f"{key}: {value}" for key, value in CONVENTIONS.items())
@@ -113,23 +113,6 @@ def _add_looks(spec: Any, name: str, baked: BakedMesh, folder: Path) -> None:
     )  # fmt: skip
 
 
-def _add_camera(spec: Any, camera: MountedCamera) -> None:
-    camera.check_parent([body.name for body in spec.bodies])
-    if spec.camera(camera.name) is not None:  # the robot model's own; what was calibrated is better
-        spec.delete(spec.camera(camera.name))
-    parent = spec.worldbody if camera.parent == WORLD else spec.body(camera.parent)
-    T_parent_gl = camera.T_parent_camera @ T_CAMERA_GL
-    fx, fy, cx, cy = camera.intrinsics.tolist()
-    focal_m = 0.001  # only ratios of focal length and sensor matter
-    pixel_m = focal_m / fx
-    parent.add_camera(
-        name=camera.name, pos=T_parent_gl.translation, quat=T_parent_gl.rotation.wxyz,
-        resolution=[camera.width, camera.height], focal_pixel=[fx, fy],
-        sensor_size=[camera.width * pixel_m, camera.height * pixel_m],
-        principal_pixel=[0.5 * camera.width - cx, 0.5 * camera.height - cy],
-    )  # fmt: skip
-
-
 def _not_carried(scene: ExportScene) -> tuple[str, ...]:
     words = [scene.spread_words, "looks that change with the view"]
     if scene.twin.reconstruction.background is not None:
@@ -138,4 +121,4 @@ def _not_carried(scene: ExportScene) -> tuple[str, ...]:
         words.append("the table's looks: it is a plain plane")
     if scene.drive_values():
         words.append(f"delay, backlash and lead of drives: {scene.drive_values()}")
-    return (*words, *left_out_of_cameras(scene))
+    return (*words, *left_out_of_cameras(scene), *late_cameras(scene))

@@ -10,6 +10,7 @@ from gemel.artifacts.splatmesh import SplatMesh
 from gemel.artifacts.twin import Twin
 from gemel.errors import ConfigError, GemelError
 from gemel.geometry import bounds, is_watertight, is_winding_consistent, volume
+from gemel.outputs.export.cameras import all_cameras
 from gemel.outputs.export.mjcf import file_name
 from gemel.outputs.export.report import STAMP_FILE, UNVERIFIED
 from gemel.outputs.export.scene import ExportScene
@@ -104,9 +105,10 @@ def check_names(scene: ExportScene, formats: Sequence[str]) -> None:
     objects = ("objects", [*scene.compiled.objects])
     links = ("links", [scene.model.body(i).name for i in scene.robot_bodies])
     joints = ("joints", [scene.model.joint(j).name for j in range(scene.model.njnt)])
+    cameras = ("cameras", [camera.name for camera in all_cameras(scene)])
     written = {
         "mjcf": (file_name, [objects]), "urdf": (file_name, [objects, links]), "glb": (file_name, [objects]),
-        "ply": (file_name, [objects, links]), "usd": (prim_name, [objects, links, joints]),
+        "ply": (file_name, [objects, links]), "usd": (prim_name, [objects, links, joints, cameras]),
     }  # fmt: skip
     for name in formats:
         plain, kinds = written.get(name, (str, []))

@@ -35,6 +35,8 @@ class Check:
     limit: float
     """The largest that counts as equal."""
     unit: str = ""
+    where: str = ""
+    """Where the first difference is, if one can be named."""
 
     @property
     def is_passed(self) -> bool:
@@ -49,7 +51,8 @@ class Check:
     def __str__(self) -> str:
         sign = "≤" if self.is_passed else ">"
         unit = f" {self.unit}" if self.unit else ""
-        return f"{self.what}: {self.measured:.2g} {sign} {self.limit:.2g}{unit}"
+        where = f" (first: {self.where})" if self.where and not self.is_passed else ""
+        return f"{self.what}: {self.measured:.2g} {sign} {self.limit:.2g}{unit}{where}"
 
 
 @dataclass(frozen=True)

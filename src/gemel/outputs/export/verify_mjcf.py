@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from gemel.geometry import SE3, SO3
-from gemel.outputs.export.cameras import T_CAMERA_GL, FoundCamera, MountedCamera, camera_checks
+from gemel.outputs.export.cameras import FoundCamera, all_cameras, camera_checks
 from gemel.outputs.export.mjcf import SCENE_FILE
 from gemel.outputs.export.report import Check
 from gemel.outputs.export.rollout import FREE_FLIGHT, IN_CONTACT_M, largest_difference, roll_out, start
 from gemel.outputs.export.same_inertia import inertia_checks
 from gemel.outputs.export.scene import ExportScene
 from gemel.services.sim.mass_properties import nominal_inertia
+from gemel.services.sim.mounted_cameras import T_CAMERA_GL, MountedCamera, model_cameras
 
 _ROUNDING = 1e-9
 """Relative difference that text with all digits may leave."""
@@ -36,7 +37,7 @@ def verify_mjcf(scene: ExportScene, folder: Path) -> tuple[Check, ...]:
         Check("joints and servos", _worst(here, there, _DRIVE_FIELDS), _ROUNDING, "SI"),
         Check("objects without texture", float(_without_texture(scene, there)), 0.0),
         Check("the robot model's own cameras missing", float(_missing_own_cameras(here, there)), 0.0),
-        *camera_checks(scene, partial(_found_camera, placed)),
+        *camera_checks(scene, all_cameras(scene), partial(_found_camera, placed)),
         *_rollouts(here, there),
     )  # fmt: skip
 
@@ -86,16 +87,12 @@ def _missing_own_cameras(here: Any, there: Any) -> int:
 
 def _found_camera(data: Any, camera: MountedCamera) -> FoundCamera | None:
     """A camera of a model in MuJoCo's data at the start."""
-    model = data.model
-    names = [model.camera(i).name for i in range(model.ncam)]
-    if camera.name not in names:
+    found = {each.name: each for each in model_cameras(data.model)}
+    if camera.name not in found:
         return None
-    i = names.index(camera.name)
-    T_world_gl = SE3(SO3.from_matrix(data.cam_xmat[i].reshape(3, 3)), np.array(data.cam_xpos[i]))
-    size = np.array(model.cam_resolution[i], dtype=np.float64)
-    scale = size / model.cam_sensorsize[i]
-    focal, offset = model.cam_intrinsic[i, :2] * scale, model.cam_intrinsic[i, 2:] * scale
-    return FoundCamera(T_world_gl @ T_CAMERA_GL.inverse(), np.concatenate([focal, 0.5 * size - offset]))
+    placed = data.camera(camera.name)
+    T_world_gl = SE3(SO3.from_matrix(placed.xmat.reshape(3, 3)), np.array(placed.xpos))
+    return FoundCamera(T_world_gl @ T_CAMERA_GL.inverse(), found[camera.name].intrinsics)
 
 
 def _rollouts(here: Any, there: Any) -> tuple[Check, ...]:
