@@ -74,7 +74,7 @@ def test_mjcf_is_self_contained_and_moves_as_the_twin(store: Store, tmp_path: Pa
     export_twin(twin, store, ("mjcf",), tmp_path / "out")
     shutil.move(tmp_path / "out" / "mjcf", tmp_path / "elsewhere")
     model = mujoco.MjModel.from_xml_path(str(tmp_path / "elsewhere" / "scene.xml"))
-    assert model.ntex == 1
+    assert model.ntex == 2  # block and table
     ends = []
     for each in (scene.model, model):
         data = mujoco.MjData(each)

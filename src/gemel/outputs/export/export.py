@@ -24,6 +24,8 @@ from gemel.outputs.export.scene import ExportScene, export_scene
 from gemel.outputs.export.verify_mjcf import verify_mjcf
 from gemel.outputs.export.verify_urdf import verify_urdf
 from gemel.outputs.export.verify_usd import verify_usd
+from gemel.services.render.bound_gaussians import gaussians_of
+from gemel.services.sim.contacts import TABLE
 
 OnProgress = Callable[[float], None]
 """Called with the part that is done, 0 to 1."""
@@ -39,6 +41,13 @@ class Exporter:
     def baked(self) -> dict[str, BakedMesh]:
         """Objects with their textures."""
         return {thing.name: bake(thing.mesh, thing.gaussians) for thing in self.scene.objects}
+
+    @cached_property
+    def baked_with_table(self) -> dict[str, BakedMesh]:
+        """The same and the table top, where one was seen."""
+        table = self.scene.twin.reconstruction.table
+        is_shown = table is not None and len(table.faces) and self.scene.twin.table_height_m is not None
+        return {**self.baked, TABLE: bake(table, gaussians_of(table))} if table is not None and is_shown else self.baked
 
     @cached_property
     def held(self) -> Episode:
@@ -57,7 +66,9 @@ class Format:
 
 FORMATS = {
     "mjcf": Format(
-        mjcf.CONVENTIONS, lambda e, to: mjcf.write_mjcf(e.scene, e.baked, to), lambda e, at: verify_mjcf(e.scene, at)
+        mjcf.CONVENTIONS,
+        lambda e, to: mjcf.write_mjcf(e.scene, e.baked_with_table, to),
+        lambda e, at: verify_mjcf(e.scene, e.baked_with_table, at),
     ),
     "urdf": Format(
         urdf.CONVENTIONS, lambda e, to: urdf.write_urdf(e.scene, e.baked, to), lambda e, at: verify_urdf(e.scene, at)

@@ -106,6 +106,16 @@ class ExportScene:
         labels = (f"{name}-{other}", f"{other}-{name}")
         return next((contact for contact in self.contacts if contact.label in labels), None)
 
+    def robot_contacts(self) -> tuple[int, ...]:
+        """Pairs of geoms of the model of which one is the robot's and the other a free object's."""
+        others = {TABLE, *self.twin.reconstruction.articulated}
+        found: list[int] = []
+        for label, pairs in contact_labels(self.model).items():
+            parts = {*contact_parts(self, next(c for c in self.contacts if c.label == label))}
+            if parts & {*self.compiled.objects} and not parts <= {*self.compiled.objects, *others}:
+                found += pairs
+        return tuple(found)
+
     @property
     def spread_words(self) -> str:
         """What no format of one scene carries of a belief."""
