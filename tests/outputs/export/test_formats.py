@@ -150,7 +150,7 @@ def test_the_twin_as_a_dataset_is_one_episode_that_holds_still(store: Store, tmp
     command = next(words for words in report.not_carried if "gemel evaluate" in words)
     assert "--robot twin --record NEW_FOLDER" in command
     more = replace(held_episode(scene), joint_positions=episode.state + 1e-3)
-    assert not all(check.is_passed for check in verify_lerobot(more, tmp_path / "out" / "lerobot"))
+    assert not all(check.is_passed for check in verify_lerobot(scene, more, tmp_path / "out" / "lerobot"))
 
 
 def test_a_servo_behind_a_gear_is_exported_as_the_joint_feels_it(store: Store, tmp_path: Path) -> None:

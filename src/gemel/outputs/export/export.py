@@ -71,7 +71,9 @@ FORMATS = {
         lambda e, at: verify_mjcf(e.scene, e.baked_with_table, at),
     ),
     "urdf": Format(
-        urdf.CONVENTIONS, lambda e, to: urdf.write_urdf(e.scene, e.baked, to), lambda e, at: verify_urdf(e.scene, at)
+        urdf.CONVENTIONS,
+        lambda e, to: urdf.write_urdf(e.scene, e.baked, to),
+        lambda e, at: verify_urdf(e.scene, e.baked, at),
     ),
     "usd": Format(
         usd.CONVENTIONS,
@@ -87,7 +89,7 @@ FORMATS = {
     "lerobot": Format(
         lerobot.CONVENTIONS,
         lambda e, to: lerobot.write_lerobot(e.scene, e.held, to),
-        lambda e, at: lerobot.verify_lerobot(e.held, at),
+        lambda e, at: lerobot.verify_lerobot(e.scene, e.held, at),
     ),
 }
 

@@ -142,6 +142,13 @@ class ExportScene:
         filters = {(g.dilation_px2, g.is_antialiased) for g in self.splats().values()}
         return ", ".join(f"{px2:g} px²{', antialiased' if smooth else ''}" for px2, smooth in sorted(filters))
 
+    def left_out_of_looks(self, *, has_background: bool = False) -> tuple[str, ...]:
+        """Parts that formats of looks leave out, in words."""
+        seen = self.twin.reconstruction
+        words = [f"objects with joints: {', '.join(seen.articulated)}"] if seen.articulated else []
+        words += ["the background"] if seen.background is not None and not has_background else []
+        return tuple(words)
+
     def beyond_rigid_bodies(self) -> tuple[str, ...]:
         """What this scene has and no format of rigid bodies and servos can carry, in words."""
         words = []
