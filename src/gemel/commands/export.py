@@ -24,7 +24,8 @@ class Export:
     to: str = "mjcf,urdf,usd,glb,ply"
     """Formats with commas between: mjcf, urdf, usd, glb, ply, lerobot."""
     out: Path | None = None
-    """Where to write, one folder per format; DIR/exports if not given. Older exports there are replaced."""
+    """Where to write, one folder per format; DIR/exports if not given. Older exports there are replaced by
+    verified ones; what is not the twin goes to NAME.unverified beside them."""
     draw: int | None = None
     """Export a draw of the belief, by this seed, instead of its mean."""
     json: Path | None = None
@@ -32,13 +33,14 @@ class Export:
 
     def run(self) -> int:
         """Export, verify, show."""
-        from gemel.commands.screen import progress_bar, write_json
+        from gemel.commands.screen import check_json_target, progress_bar, write_json
         from gemel.commands.suggest import told_twin
         from gemel.outputs.export.export import export_twin, parse_formats
         from gemel.project import open_project
         from gemel.store.store import Store
 
         formats = parse_formats(self.to)
+        check_json_target(self.json)
         project = open_project(self.folder)
         out = self.out if self.out is not None else self.folder / "exports"
         store = Store.open(project.store_folder)
@@ -51,7 +53,7 @@ class Export:
         finally:
             store.close()
         if self.json is not None:
-            trees = [report.as_tree() | {"folder": str(out / report.format)} for report in reports]
+            trees = [report.as_tree() | {"folder": str(out / report.folder)} for report in reports]
             write_json({"twin": address, "formats": trees}, self.json)
         if self.json is None or str(self.json) != "-":
             show(reports, out)
@@ -62,13 +64,16 @@ def show(reports: "Sequence[FormatReport]", out: Path) -> None:
     """A table of what was written, what reading it back showed and what is left out."""
     from rich.text import Text
 
-    from gemel.commands.screen import print_table
+    from gemel.commands.screen import console, print_table
 
     rows = []
     for report in reports:
         verdict = Text("verified", "green") if report.is_verified else Text("NOT VERIFIED", "bold red")
         checks = "\n".join(str(check) for check in report.checks)
         left_out = "\n".join(f"· {words}" for words in report.not_carried)
-        rows.append((f"{report.format}/", verdict, checks, left_out))
+        rows.append((f"{report.folder}/", verdict, checks, left_out))
     columns = ("path", "", "read back: largest difference and limit", "what the format cannot carry")
     print_table(f"Exports in {out}", columns, rows)
+    wrong = [report.folder for report in reports if not report.is_verified]
+    if wrong:
+        console().print(f"Not the twin, and put beside older exports: {', '.join(wrong)}", style="bold red")

@@ -1,6 +1,7 @@
 """What commands show: tables, findings, progress bars, JSON."""
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -60,6 +61,23 @@ def print_findings(findings: Iterable[Finding]) -> None:
     print_table("Findings", ("severity", "code", "where", "what, and what to do"), rows)
 
 
+def check_json_target(target: Path | None) -> None:
+    """Refuse a file for `--json` that could not be written, before the work whose result goes there."""
+    if target is None or str(target) == "-":
+        return
+    place = target if target.exists() else target.parent
+    if target.is_dir() or not target.parent.is_dir() or not os.access(place, os.W_OK):
+        why = "it is a folder" if target.is_dir() else f"{place} is not there, or takes nothing"
+        raise _no_json(target, why)
+
+
+def _no_json(target: Path, why: str) -> ConfigError:
+    return ConfigError(
+        f"The result as JSON cannot be written to {target}: {why}.",
+        remedy="give a file in a folder that is there and can be written to",
+    )
+
+
 def write_json(tree: Any, target: Path) -> None:
     """Write a result for machines: to a file, or to the screen for `-`."""
     text = json.dumps(tree, indent=2, ensure_ascii=False, default=str)
@@ -69,10 +87,7 @@ def write_json(tree: Any, target: Path) -> None:
         try:
             target.write_text(text + "\n", encoding="utf-8")
         except OSError as error:
-            raise ConfigError(
-                f"The result as JSON cannot be written to {target}: {error.strerror}.",
-                remedy="give a file in a folder that is there and can be written to",
-            ) from error
+            raise _no_json(target, str(error.strerror)) from error
         console(stderr=True).print(f"Wrote {target}")
 
 

@@ -44,7 +44,9 @@ def test_a_failed_verification_is_exit_code_1(
     wrong = replace(export.FORMATS["ply"], verify=lambda *_: (Check("colours", 0.3, 0.1),))
     monkeypatch.setitem(export.FORMATS, "ply", wrong)
     assert main(["export", str(twin_project), "--to", "ply", "--out", str(twin_project / "out")]) == 1
-    assert "NOT VERIFIED" in capsys.readouterr().out
+    table = capsys.readouterr().out
+    assert "NOT VERIFIED" in table
+    assert "put beside older exports: ply.unverified" in table
 
 
 def test_mistakes_are_exit_code_2(twin_project: Path, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,6 +55,10 @@ def test_mistakes_are_exit_code_2(twin_project: Path, project: Path, capsys: pyt
     assert "Choices" in capsys.readouterr().err
     assert main(["export", str(twin_project), "--to", "ply", "--draw", "-1"]) == 2
     assert "The draw's seed is -1" in capsys.readouterr().err
+    for target in (twin_project, twin_project / "nowhere" / "r.json"):
+        assert main(["export", str(twin_project), "--to", "glb", "--json", str(target)]) == 2
+        assert "cannot be written" in capsys.readouterr().err
+    assert not (twin_project / "exports").exists()
     assert main(["export", str(twin_project / "nowhere")]) == 2
     assert "What to do" in capsys.readouterr().err
 

@@ -74,7 +74,7 @@ def test_mjcf_is_self_contained_and_moves_as_the_twin(store: Store, tmp_path: Pa
     export_twin(twin, store, ("mjcf",), tmp_path / "out")
     shutil.move(tmp_path / "out" / "mjcf", tmp_path / "elsewhere")
     model = mujoco.MjModel.from_xml_path(str(tmp_path / "elsewhere" / "scene.xml"))
-    assert model.ntex == 1
+    assert model.ntex == 2  # block and table
     ends = []
     for each in (scene.model, model):
         data = mujoco.MjData(each)
@@ -129,7 +129,7 @@ def test_a_file_that_cannot_be_read_back_is_not_verified(
     report = export_twin(block_twin(store, {}), store, ("mjcf",), tmp_path / "out")[0]
     assert not report.is_verified
     assert "nonsense" in str(report.checks[0])
-    assert "Infinity" not in (tmp_path / "out" / "mjcf" / "export.json").read_text()
+    assert "Infinity" not in (tmp_path / "out" / "mjcf.unverified" / "export.json").read_text()
 
 
 def test_a_draw_is_one_of_the_beliefs_samples(store: Store) -> None:

@@ -150,7 +150,7 @@ def test_the_twin_as_a_dataset_is_one_episode_that_holds_still(store: Store, tmp
     command = next(words for words in report.not_carried if "gemel evaluate" in words)
     assert "--robot twin --record NEW_FOLDER" in command
     more = replace(held_episode(scene), joint_positions=episode.state + 1e-3)
-    assert not all(check.is_passed for check in verify_lerobot(more, tmp_path / "out" / "lerobot"))
+    assert not all(check.is_passed for check in verify_lerobot(scene, more, tmp_path / "out" / "lerobot"))
 
 
 def test_a_servo_behind_a_gear_is_exported_as_the_joint_feels_it(store: Store, tmp_path: Path) -> None:
@@ -229,7 +229,9 @@ def test_joints_that_the_robot_model_lacks_are_refused(store: Store, tmp_path: P
 
 @pytest.mark.slow
 def test_the_trossen_mobile_ai_is_the_robot_of_a_twin(shared_data: Path, store: Store, tmp_path: Path) -> None:
-    """Both grippers, three cameras, wheels and a free base compile, and MJCF and URDF are verified."""
+    """Both grippers, three cameras, wheels and a free base compile and are verified; a stage has its cameras too."""
+    from pxr import Usd, UsdGeom
+
     model = shared_data / "trossen_models" / "mobile_ai" / "mobile_ai.xml"
     if not model.exists():
         pytest.skip("needs trossen_models in ../shared/data")
@@ -243,3 +245,9 @@ def test_the_trossen_mobile_ai_is_the_robot_of_a_twin(shared_data: Path, store: 
     assert scene.contact("t_block", "gripper") is not None
     reports = export_twin(twin, store, ("mjcf", "urdf", "usd"), tmp_path / "out")
     assert [str(c) for report in reports for c in report.checks if not c.is_passed] == []
+    stage = Usd.Stage.Open(str(tmp_path / "out" / "usd" / "scene.usda"))
+    seen = {p.GetName(): str(p.GetPath().GetParentPath()) for p in stage.Traverse() if p.IsA(UsdGeom.Camera)}
+    assert {"cam_high", "cam_left_wrist", "cam_right_wrist"} <= {*seen}
+    assert seen["cam_left_wrist"].startswith("/World/Robot/Links/")
+    followers = [p for p in stage.Traverse() if p.HasAttribute("physxMimicJoint:rotX:gearing")]
+    assert len(followers) == 2

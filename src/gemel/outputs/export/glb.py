@@ -13,9 +13,11 @@ from gemel.artifacts.splatmesh import SplatMesh
 from gemel.geometry import SE3, is_watertight, volume
 from gemel.outputs.export.bake import vertex_colours
 from gemel.outputs.export.mjcf import file_name
-from gemel.outputs.export.report import Check
+from gemel.outputs.export.report import Check, largest
 from gemel.outputs.export.rollout import largest_difference
+from gemel.outputs.export.same_files import file_checks
 from gemel.outputs.export.scene import ExportObject, ExportScene
+from gemel.services.formats.glb import glb_chunks
 from gemel.services.formats.glb_writer import Y_FROM_Z_UP, GlbNode, write_glb_scene
 from gemel.services.formats.mesh_file import MeshFile, read_mesh
 from gemel.services.kinematics.link_meshes import LinkMesh, link_meshes
@@ -30,46 +32,55 @@ _OBJECT_ROUNDING_M, _ROUNDING_M = 1e-7, 1e-6
 
 def write_glb_files(scene: ExportScene, folder: Path) -> tuple[str, ...]:
     """Write objects and scene; what GLB cannot carry, in words."""
-    (folder / "objects").mkdir(parents=True)
-    nodes = _nodes(scene)
-    for thing, node in zip(scene.objects, nodes, strict=False):
-        alone = GlbNode(node.name, node.mesh, SE3.identity(), node.extras)
-        _object_file(folder, thing.name).write_bytes(write_glb_scene([alone], is_z_up=True, extras=CONVENTIONS))
-    extras = {**CONVENTIONS, "draw": scene.draw_name}
-    (folder / SCENE_FILE).write_bytes(write_glb_scene(nodes, is_z_up=True, extras=extras))
-    return (
+    for name, data in glb_files(scene).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+    words = [
         scene.spread_words,
         "physics: mass, centre of mass and inertia are remarks (`extras`) on the objects' nodes; joints, friction and "
         "colliders are left out",
         "splats: their colours are those at the vertices, seen straight on",
-        "cameras",
-    )
+    ]
+    if scene.twin.reconstruction.cameras:
+        words.append("cameras: those of glTF look through the middle of their picture")
+    return (*words, *scene.left_out_of_looks())
+
+
+def glb_files(scene: ExportScene) -> dict[str, bytes]:
+    """All files by their path in the folder."""
+    nodes, files = _nodes(scene), {}
+    for thing, node in zip(scene.objects, nodes, strict=False):
+        alone = GlbNode(node.name, node.mesh, SE3.identity(), node.extras)
+        files[_object_file(thing.name)] = write_glb_scene([alone], is_z_up=True, extras=CONVENTIONS)
+    extras = {**CONVENTIONS, "draw": scene.draw_name}
+    return {**files, SCENE_FILE: write_glb_scene(nodes, is_z_up=True, extras=extras)}
 
 
 def verify_glb(scene: ExportScene, folder: Path) -> tuple[Check, ...]:
-    """Vertices, faces and colours equal, objects watertight, the scene as large as the twin."""
-    differ, leaky, volumes, colours = 0, 0, 0.0, 0.0
+    """Vertices, faces and colours equal, objects watertight, the scene as large as the twin; then all that is said."""
+    differ, leaky, volumes, colours = 0, 0, [], []
     for thing in scene.objects:
-        found = read_mesh(_object_file(folder, thing.name))
+        found = read_mesh(folder / _object_file(thing.name))
         positions = (found.vertices @ Y_FROM_Z_UP.as_matrix()).astype(np.float32)
         differ += not (np.allclose(positions, thing.mesh.vertices, rtol=0.0, atol=_OBJECT_ROUNDING_M)
                        and np.array_equal(found.faces, thing.mesh.faces))  # fmt: skip
         leaky += not is_watertight(found.vertices, found.faces)
-        whole = volume(thing.mesh.vertices, thing.mesh.faces)
-        volumes = max(volumes, abs(volume(found.vertices, found.faces) / whole - 1.0))
+        volumes.append(volume(found.vertices, found.faces) / volume(thing.mesh.vertices, thing.mesh.faces) - 1.0)
         expected = vertex_colours(thing.mesh, thing.gaussians)
-        colours = max(colours, float(np.abs(found.colours - expected).max()) if found.colours is not None else np.inf)
+        colours.append(largest(found.colours - expected) if found.colours is not None else np.inf)
     return (
         Check("objects whose triangles differ", float(differ), 0.0),
         Check("objects that are not watertight", float(leaky), 0.0),
-        Check("volume", volumes, 1e-5, "(part)"),
-        Check("colours", colours, _COLOUR_STEP),
-        Check("scene's corners", _scene_difference(scene, folder), _ROUNDING_M, "m"),
+        Check("volume", largest(volumes), 1e-5, "(part)"),
+        Check("colours", largest(colours), _COLOUR_STEP),
+        Check("mass in remarks", _mass_difference(scene, folder), 1e-9, "kg"),
+        *_scene_checks(scene, folder),
+        *file_checks(glb_files(scene), folder),
     )
 
 
-def _object_file(folder: Path, name: str) -> Path:
-    return folder / "objects" / f"{file_name(name)}.glb"
+def _object_file(name: str) -> str:
+    return f"objects/{file_name(name)}.glb"
 
 
 def _nodes(scene: ExportScene) -> list[GlbNode]:
@@ -115,8 +126,25 @@ def _remarks(thing: ExportObject) -> dict[str, Any]:
     }
 
 
-def _scene_difference(scene: ExportScene, folder: Path) -> float:
-    """How far corners of the written scene are from where they ought to be [m]; the reader takes nodes last first."""
-    expected = np.concatenate([node.T_scene_node @ node.mesh.vertices for node in reversed(_nodes(scene))])
-    found = read_mesh(folder / SCENE_FILE).vertices @ Y_FROM_Z_UP.as_matrix()
-    return largest_difference(found, expected)
+def _mass_difference(scene: ExportScene, folder: Path) -> float:
+    """Of the remark on each object's node in the scene from the model's mass."""
+    gltf, _ = glb_chunks((folder / SCENE_FILE).read_bytes())
+    said = {node["name"]: node.get("extras", {}).get("mass_kg", np.nan) for node in gltf["nodes"]}
+    return largest(said[o.name] - float(scene.model.body_mass[scene.model.body(o.name).id]) for o in scene.objects)
+
+
+def _scene_checks(scene: ExportScene, folder: Path) -> tuple[Check, ...]:
+    """Corners, faces and colours of the whole scene; the reader takes nodes last first."""
+    nodes, found = _nodes(scene)[::-1], read_mesh(folder / SCENE_FILE)
+    starts = np.cumsum([0, *(len(node.mesh.vertices) for node in nodes)])
+    corners = np.concatenate([node.T_scene_node @ node.mesh.vertices for node in nodes])
+    faces = np.concatenate([node.mesh.faces + at for node, at in zip(nodes, starts, strict=False)])
+    colours = np.concatenate([np.ones((0, 3)), *(n.mesh.colours for n in nodes if n.mesh.colours is not None)])
+    given = found.colours if found.colours is not None else np.zeros((0, 3))
+    return (
+        Check(
+            "scene's corners", largest_difference(found.vertices @ Y_FROM_Z_UP.as_matrix(), corners), _ROUNDING_M, "m"
+        ),
+        Check("scene's faces", largest_difference(found.faces, faces), 0.0),
+        Check("scene's colours", largest_difference(given, colours), _COLOUR_STEP),
+    )

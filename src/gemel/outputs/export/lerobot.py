@@ -4,14 +4,17 @@ It holds one episode in which the robot holds still. What policies do in the twi
 """
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
 from gemel.artifacts.capture import Domain, EpisodeKind
 from gemel.artifacts.episode import Episode
 from gemel.errors import ConfigError
-from gemel.outputs.export.report import Check
+from gemel.outputs.export.report import Check, largest
 from gemel.outputs.export.rollout import largest_difference
+from gemel.outputs.export.same_files import file_checks
 from gemel.outputs.export.scene import ExportScene
 from gemel.services.formats.lerobot_reader import open_source
 from gemel.services.formats.lerobot_recorder import Recorder, RobotNotes, numbers_of
@@ -84,13 +87,15 @@ def write_lerobot(scene: ExportScene, episode: Episode, folder: Path) -> tuple[s
     )
 
 
-def verify_lerobot(ours: Episode, folder: Path) -> tuple[Check, ...]:
-    """All numbers of the episode as float32, which is what the format keeps."""
+def verify_lerobot(scene: ExportScene, ours: Episode, folder: Path) -> tuple[Check, ...]:
+    """All numbers of the episode as float32, which is what the format keeps; names and units; then all files."""
     problems: list[object] = []
-    found = list(open_source(folder).episodes(problems.append))
+    source = open_source(folder)
+    found = list(source.episodes(problems.append))
     checks = [
         Check("problems of the reader", float(len(problems)), 0.0),
         Check("episodes more or less than one", float(abs(len(found) - 1)), 0.0),
+        Check("names and units that differ", float(_wrong_names(scene, source.layout)), 0.0),
     ]
     for theirs in found[:1]:
         pairs = {
@@ -101,5 +106,21 @@ def verify_lerobot(ours: Episode, folder: Path) -> tuple[Check, ...]:
         }
         for what, compared in pairs.items():
             apart = [largest_difference(a.astype(np.float32), b.astype(np.float32)) for a, b in compared]
-            checks.append(Check(what, max(apart, default=0.0), 0.0))
-    return tuple(checks)
+            checks.append(Check(what, largest(apart), 0.0))
+    return (*checks, *file_checks(_written_again(scene, ours, folder), folder))
+
+
+def _wrong_names(scene: ExportScene, layout: Any) -> int:
+    """Joints and commands that are called otherwise, and units that are not the model's."""
+    pairs = ((joint_names(scene), layout.joint_names), (action_names(scene), layout.action_names))
+    wrong = sum(ours != theirs for ours, theirs in pairs)
+    units = {name: scale.unit for name, scale in layout.declared_scales.items()}
+    return wrong + sum(units.get(name) != joint_unit(scene.model, name) for name in joint_names(scene))
+
+
+def _written_again(scene: ExportScene, episode: Episode, folder: Path) -> dict[str, bytes]:
+    """The files of a second writing: what statistics and remarks ought to be."""
+    with TemporaryDirectory(dir=folder.parent, prefix=".again-") as place:
+        again = Path(place) / "again"
+        write_lerobot(scene, episode, again)
+        return {f.relative_to(again).as_posix(): f.read_bytes() for f in again.rglob("*") if f.is_file()}

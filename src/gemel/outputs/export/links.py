@@ -61,6 +61,8 @@ class LinkJoint:
     """Viscous friction [N·m·s/rad or N·s/m]."""
     friction: float
     """Dry friction [N·m or N]."""
+    armature: float
+    """Inertia of the rotor at the joint [kg·m² or kg]."""
     servo: Servo | None
     follows: Follows | None
 
@@ -94,6 +96,8 @@ class Link:
     """None for a link without mass, such as one that stands still."""
     joint: LinkJoint | None
     shapes: tuple[Shape, ...]
+    held_up: float
+    """Part of the link's weight that is compensated, 0 to 1."""
 
 
 def links_of(model: Any, bodies: Sequence[int]) -> tuple[Link, ...]:
@@ -110,6 +114,7 @@ def _link(model: Any, body: int) -> Link:
         inertia=nominal_inertia(model, body) if model.body_mass[body] > 0.0 else None,
         joint=_joint(model, body),
         shapes=tuple(_shapes(model, body)),
+        held_up=float(model.body_gravcomp[body]),
     )
 
 
@@ -136,6 +141,7 @@ def _joint(model: Any, body: int) -> LinkJoint | None:
         high=float(high),
         damping=float(model.dof_damping[dof]),
         friction=float(model.dof_frictionloss[dof]),
+        armature=float(model.dof_armature[dof]),
         servo=_servo(model, j),
         follows=_follows(model, j),
     )

@@ -2,20 +2,24 @@
 
 Numbers have all digits, masses and inertias are written out, and every mesh is written as the compiled model has it, so
 that plain MuJoCo repeats the twin's motion. Geoms that touch are in group 3, as viewers expect; looks are in group 2.
+The keyframe `start` has the state of the start and commands under which the robot stays there.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gemel.artifacts.camera import WORLD
 from gemel.errors import ConfigError
 from gemel.outputs.export.bake import BakedMesh
-from gemel.outputs.export.cameras import T_CAMERA_GL, MountedCamera, left_out_of_cameras, mounted_cameras
+from gemel.outputs.export.cameras import left_out_of_cameras
 from gemel.outputs.export.scene import ExportScene, mesh_in_file_frame
 from gemel.services.formats.image_file import encode_png
 from gemel.services.formats.obj_mesh import write_obj
+from gemel.services.sim.looks import add_looks, looks_name
+from gemel.services.sim.slots import resting_commands
 from gemel.services.sim.xml_text import exact_xml
 
 CONVENTIONS = {
@@ -26,29 +30,48 @@ CONVENTIONS = {
     "joint values": "readings of the log: encoder offsets are in the joints' `ref`",
 }
 SCENE_FILE = "scene.xml"
+START = "start"
 _ASSETS = "assets"
-_LOOKS_GROUP, _TOUCH_GROUP = 2, 3
-_EMISSION = 0.6
-"""The texture has the light of the capture in it; with MuJoCo's headlight this gives about its own brightness."""
+_EMISSION = 0.35
+"""The texture has the light of the capture in it; with the scene's lights this gives about its own brightness."""
 
 
-def write_mjcf(scene: ExportScene, baked: dict[str, BakedMesh], folder: Path) -> tuple[str, ...]:
+@dataclass(frozen=True, eq=False)
+class BuiltMjcf:
+    """A scene as it is meant, before it is text."""
+
+    spec: Any
+    """`mujoco.MjSpec`; its files are `assets`."""
+    assets: Mapping[str, bytes]
+    """Files below the folder of assets, by name."""
+    model: Any
+    """`mujoco.MjModel` of it."""
+
+
+def write_mjcf(scene: ExportScene, baked: Mapping[str, BakedMesh], folder: Path) -> tuple[str, ...]:
     """Write the scene; what MJCF cannot carry, in words."""
-    spec = scene.compiled.spec.copy()
+    built = build_mjcf(scene, baked)
     (folder / _ASSETS).mkdir(parents=True)
-    _write_meshes(spec, scene.model, folder / _ASSETS)
-    _write_other_files(spec, folder / _ASSETS)
+    for name, data in built.assets.items():
+        (folder / _ASSETS / name).write_bytes(data)
+    (folder / SCENE_FILE).write_text(exact_xml(built.spec), encoding="utf-8")
+    return _not_carried(scene)
+
+
+def build_mjcf(scene: ExportScene, baked: Mapping[str, BakedMesh]) -> BuiltMjcf:
+    """The scene with looks and files; `baked` are the textured meshes of objects and table."""
+    spec = scene.compiled.spec.copy()
+    add_looks(spec, scene.twin, scene.draw)
+    model = spec.copy().compile()
+    assets = {**_other_files(spec), **_meshes(spec, model, baked)}
     for name, mesh in baked.items():
-        _add_looks(spec, name, mesh, folder / _ASSETS)
-    for camera in mounted_cameras(scene):
-        _add_camera(spec, camera)
+        assets |= _texture(spec, name, mesh)
+    spec.add_key(name=START, qpos=model.qpos0, ctrl=resting_commands(model, model.qpos0[None])[0])
     spec.meshdir = spec.texturedir = _ASSETS
     spec.compiler.saveinertial = True
     spec.comment = "; ".join(f"{key}: {value}" for key, value in CONVENTIONS.items())
-    spec.assets = {f.name: f.read_bytes() for f in (folder / _ASSETS).iterdir()}
-    spec.compile()
-    (folder / SCENE_FILE).write_text(exact_xml(spec), encoding="utf-8")
-    return _not_carried(scene)
+    spec.assets = assets
+    return BuiltMjcf(spec, assets, spec.compile())
 
 
 def file_name(name: str) -> str:
@@ -56,17 +79,22 @@ def file_name(name: str) -> str:
     return "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
 
 
-def _write_meshes(spec: Any, model: Any, folder: Path) -> None:
-    """Every mesh as .obj, scaled and turned as its asset said."""
+def _meshes(spec: Any, model: Any, baked: Mapping[str, BakedMesh]) -> dict[str, bytes]:
+    """Every mesh as .obj, scaled and turned as its asset said; those with a texture as they were baked."""
+    textured = {looks_name(name): mesh for name, mesh in baked.items()}
+    files = {}
     for number, mesh in enumerate(spec.meshes):
         m = model.mesh(mesh.name).id
         vertices, faces = mesh_in_file_frame(model, m)
-        file = f"{number}_{file_name(mesh.name)}.obj"
-        (folder / file).write_bytes(write_obj(vertices, faces, uv=_texture_coordinates(model, m), comment="unit m"))
-        mesh.file, mesh.content_type = file, ""
+        uv = _texture_coordinates(model, m)
+        if mesh.name in textured:
+            vertices, faces, uv = (getattr(textured[mesh.name], part) for part in ("vertices", "faces", "uv"))
+        mesh.file, mesh.content_type = f"{number}_{file_name(mesh.name)}.obj", ""
+        files[mesh.file] = write_obj(vertices, faces, uv=uv, comment="unit m")
         mesh.uservert = mesh.userface = mesh.usernormal = mesh.usertexcoord = []
         mesh.userfacenormal = mesh.userfacetexcoord = []
         mesh.scale, mesh.refpos, mesh.refquat = [1.0, 1.0, 1.0], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]
+    return files
 
 
 def _texture_coordinates(model: Any, m: int) -> np.ndarray | None:
@@ -80,8 +108,9 @@ def _texture_coordinates(model: Any, m: int) -> np.ndarray | None:
     return uv
 
 
-def _write_other_files(spec: Any, folder: Path) -> None:
+def _other_files(spec: Any) -> dict[str, bytes]:
     """Textures and height fields of the robot's own model, byte for byte."""
+    files = {}
     for item in (*spec.textures, *spec.hfields):
         if item.file:
             data = spec.assets.get(item.file)
@@ -91,51 +120,32 @@ def _write_other_files(spec: Any, folder: Path) -> None:
                     remedy="check that it lies beside the robot model, and run `gemel run DIR --from ingest`",
                 )
             item.file = file_name(item.file)
-            (folder / item.file).write_bytes(data)
+            files[item.file] = data
+    return files
 
 
-def _add_looks(spec: Any, name: str, baked: BakedMesh, folder: Path) -> None:
+def _texture(spec: Any, name: str, baked: BakedMesh) -> dict[str, bytes]:
+    """Let a visible mesh show its picture."""
     import mujoco
 
-    looks, stem = f"{name}/looks", f"looks_{file_name(name)}"
-    (folder / f"{stem}.obj").write_bytes(write_obj(baked.vertices, baked.faces, uv=baked.uv, comment="unit m"))
-    (folder / f"{stem}.png").write_bytes(encode_png(baked.texture))
-    spec.add_mesh(name=looks, file=f"{stem}.obj")
-    spec.add_texture(name=looks, type=mujoco.mjtTexture.mjTEXTURE_2D, file=f"{stem}.png")
+    looks, file = looks_name(name), f"looks_{file_name(name)}.png"
+    spec.add_texture(name=looks, type=mujoco.mjtTexture.mjTEXTURE_2D, file=file)
     material = spec.add_material(name=looks, emission=_EMISSION, specular=0.0, shininess=0.0)
     material.textures[mujoco.mjtTextureRole.mjTEXROLE_RGB] = looks
-    body = spec.body(name)
-    for geom in body.geoms:
-        geom.group = _TOUCH_GROUP
-    body.add_geom(
-        name=looks, type=mujoco.mjtGeom.mjGEOM_MESH, meshname=looks, material=looks,
-        contype=0, conaffinity=0, mass=0.0, group=_LOOKS_GROUP,
-    )  # fmt: skip
-
-
-def _add_camera(spec: Any, camera: MountedCamera) -> None:
-    camera.check_parent([body.name for body in spec.bodies])
-    if spec.camera(camera.name) is not None:  # the robot model's own; what was calibrated is better
-        spec.delete(spec.camera(camera.name))
-    parent = spec.worldbody if camera.parent == WORLD else spec.body(camera.parent)
-    T_parent_gl = camera.T_parent_camera @ T_CAMERA_GL
-    fx, fy, cx, cy = camera.intrinsics.tolist()
-    focal_m = 0.001  # only ratios of focal length and sensor matter
-    pixel_m = focal_m / fx
-    parent.add_camera(
-        name=camera.name, pos=T_parent_gl.translation, quat=T_parent_gl.rotation.wxyz,
-        resolution=[camera.width, camera.height], focal_pixel=[fx, fy],
-        sensor_size=[camera.width * pixel_m, camera.height * pixel_m],
-        principal_pixel=[0.5 * camera.width - cx, 0.5 * camera.height - cy],
-    )  # fmt: skip
+    geom = spec.geom(looks)
+    geom.material, geom.rgba = looks, [1.0, 1.0, 1.0, 1.0]
+    return {file: encode_png(baked.texture)}
 
 
 def _not_carried(scene: ExportScene) -> tuple[str, ...]:
     words = [scene.spread_words, "looks that change with the view"]
     if scene.twin.reconstruction.background is not None:
         words.append("the background's splats")
-    if scene.twin.reconstruction.table is not None:
-        words.append("the table's looks: it is a plain plane")
+    if scene.twin.reconstruction.links:
+        words.append("what links were seen to look like: they look as in the robot's own model")
     if scene.drive_values():
-        words.append(f"delay, backlash and lead of drives: {scene.drive_values()}")
+        words.append("delay, backlash and lead of drives act in Gemel's simulator alone: here they are custom numbers "
+                     "(gemel/robot/JOINT/…) that plain MuJoCo does not apply")  # fmt: skip
+    if any(camera.time_offset_s for camera in scene.twin.reconstruction.cameras):
+        words.append("time offsets of cameras: custom numbers (gemel/camera/NAME/time_offset_s), not applied either")
     return (*words, *left_out_of_cameras(scene))

@@ -10,7 +10,7 @@ from gemel.artifacts.gaussians import Gaussians
 from gemel.errors import ConfigError
 from gemel.geometry import SE3
 from gemel.outputs.export.mjcf import file_name
-from gemel.outputs.export.report import Check
+from gemel.outputs.export.report import Check, largest
 from gemel.outputs.export.same_gaussians import same_gaussians
 from gemel.outputs.export.scene import ExportScene
 from gemel.services.formats.ply_splat import read_ply, write_ply
@@ -32,23 +32,24 @@ def write_ply_files(scene: ExportScene, folder: Path) -> tuple[str, ...]:
     words = ["physics, meshes, joints and cameras: a .ply holds looks alone", "the belief's spread"]
     if len(_filters(scene)) > 1:
         words.append("one scene.ply: its parts were fitted with different low-pass filters, and a file names one")
-    return tuple(words)
+    words.append(f"the low-pass filter that splats were fitted with, but as a comment: {scene.filter_words()}")
+    return (*words, *scene.left_out_of_looks(has_background=True))
 
 
 def verify_ply(scene: ExportScene, folder: Path) -> tuple[Check, ...]:
     """All fields of all Gaussians; sizes and opacities pass through logarithms, which cost a float32's last digit."""
-    differ, sizes, opacities = 0, 0.0, 0.0
+    differ, sizes, opacities = 0, [], []
     for file, ours in _files(scene):
         found = read_ply(folder / file)
         if len(found) != len(ours):
             return (Check("Gaussians missing", float(abs(len(ours) - len(found))), 0.0),)
         differ += not same_gaussians(replace(ours, scales=found.scales, opacities=found.opacities), found)
-        sizes = max(sizes, float((np.abs(found.scales - ours.scales) / np.maximum(ours.scales, 1e-30)).max()))
-        opacities = max(opacities, float(np.abs(found.opacities - ours.opacities).max()))
+        sizes.append(largest((found.scales - ours.scales) / np.maximum(ours.scales, 1e-30)))
+        opacities.append(largest(found.opacities - ours.opacities))
     return (
         Check("files whose positions, rotations or colours differ", float(differ), 0.0),
-        Check("sizes", sizes, _LAST_DIGIT, "(part)"),
-        Check("opacities", opacities, _LAST_DIGIT),
+        Check("sizes", largest(sizes), _LAST_DIGIT, "(part)"),
+        Check("opacities", largest(opacities), _LAST_DIGIT),
     )
 
 

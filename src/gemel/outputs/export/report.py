@@ -1,12 +1,28 @@
 """What was written, what reading it back showed, and what the format has no place for."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 STAMP_FILE = "export.json"
 """In every folder that an export wrote; its presence is what allows the next export to replace the folder."""
+UNVERIFIED = ".unverified"
+"""Ends the name of a folder whose files are not the twin."""
+
+
+def largest(*differences: "float | np.ndarray | Iterable[float]") -> float:
+    """The largest size of numbers, arrays or series of numbers; NaN if any is NaN, 0 of nothing.
+
+    Python's own `max` would lose a NaN that does not come first, and a NaN must fail its check.
+    """
+    found = [0.0]
+    for each in differences:
+        values = each if isinstance(each, float | np.ndarray) else [*each]
+        found.append(float(np.abs(np.asarray(values, dtype=np.float64)).max(initial=0.0)))
+    return float(np.max(found))
 
 
 @dataclass(frozen=True)
@@ -19,6 +35,8 @@ class Check:
     limit: float
     """The largest that counts as equal."""
     unit: str = ""
+    where: str = ""
+    """Where the first difference is, if one can be named."""
 
     @property
     def is_passed(self) -> bool:
@@ -33,7 +51,8 @@ class Check:
     def __str__(self) -> str:
         sign = "≤" if self.is_passed else ">"
         unit = f" {self.unit}" if self.unit else ""
-        return f"{self.what}: {self.measured:.2g} {sign} {self.limit:.2g}{unit}"
+        where = f" (first: {self.where})" if self.where and not self.is_passed else ""
+        return f"{self.what}: {self.measured:.2g} {sign} {self.limit:.2g}{unit}{where}"
 
 
 @dataclass(frozen=True)
@@ -54,11 +73,17 @@ class FormatReport:
         """Whether reading back gave the twin."""
         return bool(self.checks) and all(check.is_passed for check in self.checks)
 
+    @property
+    def folder(self) -> str:
+        """Name of the folder: the format's own is only for files that are the twin."""
+        return self.format if self.is_verified else f"{self.format}{UNVERIFIED}"
+
     def as_tree(self) -> dict[str, Any]:
         """For JSON."""
         return {
             "format": self.format,
             "is_verified": self.is_verified,
+            "folder": self.folder,
             "files": list(self.files),
             "conventions": dict(self.conventions),
             "checks": [check.as_tree() for check in self.checks],

@@ -19,9 +19,13 @@ _SLIDE = (0.2, -0.1, 0.0, 0.0, 0.0, 1.0)
 _REACH = 0.1
 """How far servos are commanded from where they are, as part of the joint's range, or [rad] without one."""
 _FREE = 0
+_HIGHEST_M, _HALVINGS = 2.0, 20
+"""From where an object is lowered onto the robot, and how finely: the last step is of micrometres."""
+State = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Positions, velocities and commands."""
 
 
-def start(model: Any, *, has_contacts: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def start(model: Any, *, has_contacts: bool) -> State:
     """Positions, velocities and commands that move everything: joints reach, objects fly or are dropped and slide."""
     qpos, qvel = np.array(model.qpos0), np.zeros(model.nv)
     for j in range(model.njnt):
@@ -40,9 +44,55 @@ def start(model: Any, *, has_contacts: bool) -> tuple[np.ndarray, np.ndarray, np
     return qpos, qvel, commands
 
 
+def start_touching(model: Any, pairs: Sequence[int]) -> State | None:
+    """The state in which an object lies against the robot, which moves; None where no pair of geoms is one of both.
+
+    `pairs` are explicit contacts of free objects with the robot. The first of these objects is lowered over the first
+    geom of the robot until anything of the two touches.
+    """
+    import mujoco
+
+    first = next((found for i in pairs if (found := _object_and_robot(model, i)) is not None), None)
+    if first is None:
+        return None
+    joint, piece, tool = first
+    geoms = [(int(model.pair_geom1[i]), int(model.pair_geom2[i])) for i in pairs
+             if (found := _object_and_robot(model, i)) is not None and found[0] == joint]  # fmt: skip
+    qpos, qvel, commands = start(model, has_contacts=True)
+    data, q = mujoco.MjData(model), int(model.jnt_qposadr[joint])
+    data.qpos[:] = qpos
+    mujoco.mj_kinematics(model, data)
+    onto_tool = data.geom_xpos[tool] - data.geom_xpos[piece]
+
+    def gap(height: float) -> float:
+        data.qpos[q : q + 3] = qpos[q : q + 3] + onto_tool + [0.0, 0.0, height]
+        mujoco.mj_kinematics(model, data)
+        return min(mujoco.mj_geomDistance(model, data, a, b, _HIGHEST_M, None) for a, b in geoms)
+
+    low, high = 0.0, _HIGHEST_M
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if gap(middle) > 0.0 else (middle, high)
+    gap(low)
+    qpos[q : q + 3] = data.qpos[q : q + 3]
+    qvel[int(model.jnt_dofadr[joint]) :][:6] = 0.0
+    return qpos, qvel, commands
+
+
+def _object_and_robot(model: Any, pair: int) -> tuple[int, int, int] | None:
+    """Joint of the free object, its geom and the robot's geom of a contact."""
+    geoms = (int(model.pair_geom1[pair]), int(model.pair_geom2[pair]))
+    for own, other in (geoms, geoms[::-1]):
+        body = int(model.geom_bodyid[own])
+        joint = int(model.body_jntadr[body])
+        if joint >= 0 and model.jnt_type[joint] == _FREE:
+            return joint, own, other
+    return None
+
+
 def roll_out(
     model: Any,
-    state: tuple[np.ndarray, np.ndarray, np.ndarray],
+    state: State,
     *,
     has_contacts: bool,
     read: Callable[[Any], Sequence[float] | np.ndarray],

@@ -24,6 +24,7 @@ from gemel.services.sim.compile import CompiledTwin, compile_twin, mean_draw
 from gemel.services.sim.contacts import TABLE
 from gemel.services.sim.drives import is_drive_parameter
 from gemel.services.sim.mass_properties import nominal_inertia
+from gemel.services.sim.restitution import restitution
 from gemel.services.sim.slots import contact_labels
 from gemel.services.sim.twin_simulator import draw_samples
 
@@ -54,6 +55,11 @@ class Contact:
     """Sliding twice, turning [m], rolling twice [m]."""
     solref: tuple[float, float]
     """Time constant [s] and damping ratio of the contact in MuJoCo."""
+
+    @property
+    def restitution(self) -> float:
+        """Speed after over speed before a bounce."""
+        return float(restitution(np.array(self.solref[1])))
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +106,16 @@ class ExportScene:
         labels = (f"{name}-{other}", f"{other}-{name}")
         return next((contact for contact in self.contacts if contact.label in labels), None)
 
+    def robot_contacts(self) -> tuple[int, ...]:
+        """Pairs of geoms of the model of which one is the robot's and the other a free object's."""
+        others = {TABLE, *self.twin.reconstruction.articulated}
+        found: list[int] = []
+        for label, pairs in contact_labels(self.model).items():
+            parts = {*contact_parts(self, next(c for c in self.contacts if c.label == label))}
+            if parts & {*self.compiled.objects} and not parts <= {*self.compiled.objects, *others}:
+                found += pairs
+        return tuple(found)
+
     @property
     def spread_words(self) -> str:
         """What no format of one scene carries of a belief."""
@@ -108,6 +124,30 @@ class ExportScene:
     def drive_values(self) -> dict[str, float]:
         """Delay, backlash and lead of the drives."""
         return {name: value for name, value in self.draw.items() if is_drive_parameter(name)}
+
+    def splats(self) -> dict[str, Gaussians]:
+        """All splats by part: objects, links of the robot, `table` and `background`, each in its own frame."""
+        seen = self.twin.reconstruction
+        links = {self.model.body(body).name for body in self.robot_bodies}
+        found = {thing.name: thing.gaussians for thing in self.objects}
+        found |= {name: gaussians_of(mesh) for name, mesh in seen.links.items() if name in links}
+        if seen.table is not None:
+            found[TABLE] = gaussians_of(seen.table)
+        if seen.background is not None:
+            found["background"] = seen.background
+        return {name: gaussians for name, gaussians in found.items() if len(gaussians)}
+
+    def filter_words(self) -> str:
+        """The low-pass filters that splats were fitted with, in words; viewers use one of their own."""
+        filters = {(g.dilation_px2, g.is_antialiased) for g in self.splats().values()}
+        return ", ".join(f"{px2:g} px²{', antialiased' if smooth else ''}" for px2, smooth in sorted(filters))
+
+    def left_out_of_looks(self, *, has_background: bool = False) -> tuple[str, ...]:
+        """Parts that formats of looks leave out, in words."""
+        seen = self.twin.reconstruction
+        words = [f"objects with joints: {', '.join(seen.articulated)}"] if seen.articulated else []
+        words += ["the background"] if seen.background is not None and not has_background else []
+        return tuple(words)
 
     def beyond_rigid_bodies(self) -> tuple[str, ...]:
         """What this scene has and no format of rigid bodies and servos can carry, in words."""
@@ -138,6 +178,14 @@ def export_scene(twin: Twin, blobs: Blobs, *, draw_seed: int | None = None) -> E
         objects=tuple(_object(twin, compiled.model, name) for name in compiled.objects),
         contacts=tuple(_contacts(compiled.model)),
     )
+
+
+def contact_parts(scene: ExportScene, contact: Contact) -> tuple[str, str]:
+    """The two parts of a contact `A-B`; names may have hyphens of their own."""
+    known = {TABLE, *scene.compiled.objects, *scene.twin.reconstruction.articulated}
+    words = contact.label.split("-")
+    ways = [("-".join(words[:i]), "-".join(words[i:])) for i in range(1, len(words))]
+    return max(ways, key=lambda way: sum(part in known for part in way))
 
 
 def mesh_in_file_frame(model: Any, m: int) -> Mesh:

@@ -37,23 +37,31 @@ _ANY_EFFORT = 1e6
 _ANY_TRAVEL_M = 1000.0
 """URDF demands limits of sliding joints."""
 Element = ElementTree.Element
+Files = dict[str, bytes]
+"""Bytes by path in the folder."""
 
 
 def write_urdf(scene: ExportScene, baked: dict[str, BakedMesh], folder: Path) -> tuple[str, ...]:
     """Write robot, objects and scene; what URDF cannot carry, in words."""
-    folder.mkdir(parents=True, exist_ok=True)
-    if scene.links:
-        _write(robot_urdf(scene.links, folder / "robot"), folder / ROBOT_FILE)
-    for thing in scene.objects:
-        _write(object_urdf(scene, thing, baked[thing.name], object_file(folder, thing.name).parent),
-               object_file(folder, thing.name))  # fmt: skip
-    (folder / SCENE_FILE).write_text(json.dumps(scene_tree(scene), indent=2), encoding="utf-8")
+    for name, data in urdf_files(scene, baked).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
     return _not_carried(scene)
 
 
-def object_file(folder: Path, name: str) -> Path:
+def urdf_files(scene: ExportScene, baked: dict[str, BakedMesh]) -> Files:
+    """All files by their path in the folder."""
+    files: Files = {SCENE_FILE: json.dumps(scene_tree(scene), indent=2).encode()}
+    if scene.links:
+        files[ROBOT_FILE] = _bytes(robot_urdf(scene.links, files))
+    for thing in scene.objects:
+        files[object_file(thing.name)] = _bytes(object_urdf(scene, thing, baked[thing.name], files))
+    return files
+
+
+def object_file(name: str) -> str:
     """Where an object's URDF is."""
-    return folder / "objects" / file_name(name) / f"{file_name(name)}.urdf"
+    return f"objects/{file_name(name)}/{file_name(name)}.urdf"
 
 
 def link_frame(link: Link) -> SE3:
@@ -61,8 +69,8 @@ def link_frame(link: Link) -> SE3:
     return SE3(SO3.identity(), np.zeros(3) if link.joint is None else link.joint.anchor)
 
 
-def robot_urdf(links: tuple[Link, ...], folder: Path) -> Element:
-    """The robot as XML; its meshes are written below the folder."""
+def robot_urdf(links: tuple[Link, ...], files: Files) -> Element:
+    """The robot as XML; its meshes are added to the files."""
     root = _root("robot")
     ElementTree.SubElement(root, "link", name=ROOT_LINK)
     frames = {link.name: link_frame(link) for link in links}
@@ -74,21 +82,20 @@ def robot_urdf(links: tuple[Link, ...], folder: Path) -> Element:
         for number, shape in enumerate(link.shapes):
             file = f"meshes/{file_name(link.name)}_{number}.obj"
             for tag in (["visual"] if shape.is_shown else []) + (["collision"] if shape.is_touching else []):
-                element.extend(_geometries(tag, shape, T_link_body, folder / file))
+                element.extend(_geometries(tag, shape, T_link_body, file, files))
         T_parent_body = frames[link.parent].inverse() @ link.T_parent_link if link.parent else link.T_parent_link
         root.append(_joint(link, T_parent_body @ frames[link.name]))
     return root
 
 
-def object_urdf(scene: ExportScene, thing: ExportObject, baked: BakedMesh, folder: Path) -> Element:
-    """An object as XML with one link; its meshes and its texture are written below the folder."""
-    meshes = folder / "meshes"
-    meshes.mkdir(parents=True)
-    (meshes / "looks.obj").write_bytes(
-        write_obj(baked.vertices, baked.faces, uv=baked.uv, material_file="looks.mtl", comment="unit m")
+def object_urdf(scene: ExportScene, thing: ExportObject, baked: BakedMesh, files: Files) -> Element:
+    """An object as XML with one link; its meshes and its texture are added to the files."""
+    folder = f"objects/{file_name(thing.name)}"
+    files[f"{folder}/meshes/looks.obj"] = write_obj(
+        baked.vertices, baked.faces, uv=baked.uv, material_file="looks.mtl", comment="unit m"
     )
-    (meshes / "looks.mtl").write_bytes(write_mtl("looks.png"))
-    (meshes / "looks.png").write_bytes(encode_png(baked.texture))
+    files[f"{folder}/meshes/looks.mtl"] = write_mtl("looks.png")
+    files[f"{folder}/meshes/looks.png"] = encode_png(baked.texture)
     root = _root(thing.name)
     link = ElementTree.SubElement(root, "link", name=thing.name)
     link.append(_inertial(thing.inertia))
@@ -99,7 +106,7 @@ def object_urdf(scene: ExportScene, thing: ExportObject, baked: BakedMesh, folde
     link.append(_mesh_geometry("visual", SE3.identity(), "meshes/looks.obj"))
     for number, (vertices, faces) in enumerate(thing.pieces):
         file = f"meshes/piece{number}.obj"
-        (folder / file).write_bytes(write_obj(vertices, faces, comment="unit m"))
+        files[f"{folder}/{file}"] = write_obj(vertices, faces, comment="unit m")
         link.append(_mesh_geometry("collision", SE3.identity(), file))
     return root
 
@@ -116,7 +123,7 @@ def scene_tree(scene: ExportScene) -> dict[str, object]:
         "robot": ROBOT_FILE if scene.links else None,
         "objects": {
             thing.name: {
-                "file": object_file(Path(), thing.name).as_posix(),
+                "file": object_file(thing.name),
                 "position_m": thing.T_world_object.translation.tolist(),
                 "quaternion_wxyz": thing.T_world_object.rotation.wxyz.tolist(),
             }
@@ -140,10 +147,9 @@ def _root(name: str) -> Element:
     return root
 
 
-def _write(root: Element, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+def _bytes(root: Element) -> bytes:
     ElementTree.indent(root)
-    path.write_bytes(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True))
+    return bytes(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True))
 
 
 def _joint(link: Link, T_parent_rest: SE3) -> Element:
@@ -192,7 +198,7 @@ def _inertial(inertia: Inertia) -> Element:
     return element
 
 
-def _geometries(tag: str, shape: Shape, T_link_body: SE3, mesh_file: Path) -> Iterator[Element]:
+def _geometries(tag: str, shape: Shape, T_link_body: SE3, mesh_file: str, files: Files) -> Iterator[Element]:
     T_link_shape = T_link_body @ shape.T_link_shape
     radius, half = float(shape.size[0]), float(shape.size[1])
     if shape.kind == "box":
@@ -205,9 +211,8 @@ def _geometries(tag: str, shape: Shape, T_link_body: SE3, mesh_file: Path) -> It
             T_shape_end = SE3(SO3.identity(), np.array([0.0, 0.0, end]))
             yield _geometry(tag, T_link_shape @ T_shape_end, "sphere", radius=_text(radius))
     else:
-        mesh_file.parent.mkdir(parents=True, exist_ok=True)
-        mesh_file.write_bytes(write_obj(*shape.mesh, comment="unit m"))
-        yield _mesh_geometry(tag, T_link_shape, f"meshes/{mesh_file.name}")
+        files[f"robot/{mesh_file}"] = write_obj(*shape.mesh, comment="unit m")
+        yield _mesh_geometry(tag, T_link_shape, mesh_file)
 
 
 def _mesh_geometry(tag: str, T_link_shape: SE3, file: str) -> Element:
@@ -246,6 +251,8 @@ def _not_carried(scene: ExportScene) -> tuple[str, ...]:
         "splats; looks that change with the view",
         "speed limits: the format demands them and the twin knows none",
     ]
+    if scene.twin.reconstruction.background is not None or scene.twin.reconstruction.table is not None:
+        words.append("looks of table and background")
     if scene.links:
         words += ["servo gains (in scene.json)", "rotor inertia (armature), gravity compensation, sensors",
                   "cameras, sites and materials of the robot"]  # fmt: skip

@@ -2,7 +2,8 @@
 
 Objects and links are rigid bodies of UsdPhysics with mass and convex colliders. Each has two looks: splats (purpose
 `render`) and a textured mesh (purpose `proxy`), so that a viewer shows one of them. Friction is per material here, not
-per pair: an object's material has its friction with the table, and the smaller of two materials counts.
+per pair: an object's material has its friction with the table, and the smaller of two materials counts. Restitution
+is that of the object's contact with the table; the larger of two materials counts, and the table has none of its own.
 """
 
 from pathlib import Path
@@ -10,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from gemel.artifacts.camera import WORLD
 from gemel.errors import MissingExtraError
 from gemel.geometry import SE3, SO3
 from gemel.outputs.export.bake import BakedMesh
-from gemel.outputs.export.cameras import T_CAMERA_GL, MountedCamera, left_out_of_cameras, mounted_cameras
+from gemel.outputs.export.cameras import all_cameras, late_cameras, left_out_of_cameras
 from gemel.outputs.export.mjcf import file_name
-from gemel.outputs.export.scene import ExportObject, ExportScene
+from gemel.outputs.export.scene import ExportObject, ExportScene, contact_parts
+from gemel.outputs.export.usd_cameras import add_camera
 from gemel.outputs.export.usd_prims import (
     add_body,
     add_convex_collider,
@@ -24,12 +25,11 @@ from gemel.outputs.export.usd_prims import (
     add_splat,
     add_textured_mesh,
     bind_material,
-    link_path,
     object_material,
     object_path,
     place,
-    prim_name,
 )
+from gemel.outputs.export.usd_robot import add_robot, left_out_of_robot
 from gemel.services.formats.image_file import encode_png
 from gemel.services.render.bound_gaussians import gaussians_of
 from gemel.services.sim.contacts import TABLE
@@ -41,17 +41,22 @@ CONVENTIONS = {
     "cameras": "look along -z, y up",
 }
 ENDINGS = ("usda", "usdc", "usdz")
-_FOCAL = 24.0
-"""Only ratios of focal length and aperture matter."""
 
 
 def write_usd_scene(scene: ExportScene, baked: dict[str, BakedMesh], folder: Path) -> tuple[str, ...]:
     """Write the stage in three forms; what USD cannot carry, in words."""
-    from gemel.outputs.export.usd_robot import add_robot
-
-    Sdf, Usd, UsdGeom, UsdPhysics, UsdUtils = _pxr()
+    stage = build_stage(scene, baked)
     (folder / "textures").mkdir(parents=True)
-    stage = Usd.Stage.CreateNew(str(folder / "scene.usdc"))
+    for name, mesh in baked.items():
+        (folder / texture_file(name)).write_bytes(encode_png(mesh.texture))
+    _save(stage, folder)
+    return _not_carried(scene)
+
+
+def build_stage(scene: ExportScene, baked: dict[str, BakedMesh]) -> Any:
+    """The stage in memory; its pictures are named and not there yet."""
+    _, Usd, UsdGeom, UsdPhysics, _, _ = _pxr()
+    stage = Usd.Stage.CreateInMemory()
     UsdGeom.SetStageMetersPerUnit(stage, 1.0)
     UsdGeom.SetStageUpAxis(stage, UsdGeom.Tokens.z)
     UsdPhysics.SetStageKilogramsPerUnit(stage, 1.0)
@@ -61,26 +66,53 @@ def write_usd_scene(scene: ExportScene, baked: dict[str, BakedMesh], folder: Pat
         world.SetCustomDataByKey(f"gemel:{key}".replace(" ", "_"), value)
     world.SetCustomDataByKey("gemel:parameters", {k.replace("/", ":"): float(v) for k, v in scene.draw.items()})
     _add_physics_scene(stage, scene)
-    add_material(stage, TABLE, _largest_friction(scene, TABLE))
+    add_material(stage, TABLE, largest_friction(scene, TABLE))
     for thing in scene.objects:
-        _add_object(stage, scene, thing, baked[thing.name], folder)
+        _add_object(stage, scene, thing, baked[thing.name])
     if scene.links:
         add_robot(stage, scene)
     _add_surroundings(stage, scene)
-    for camera in mounted_cameras(scene):
-        _add_camera(stage, scene, camera)
-    stage.GetRootLayer().Save()
-    stage.GetRootLayer().Export(str(folder / "scene.usda"))
-    UsdUtils.CreateNewUsdzPackage(Sdf.AssetPath(str(folder / "scene.usdc")), str(folder / "scene.usdz"))
-    return _not_carried(scene)
+    for camera in all_cameras(scene):
+        add_camera(stage, scene, camera)
+    _type_groups(stage)
+    return stage
+
+
+def texture_file(name: str) -> str:
+    """Where an object's picture is, from the stage."""
+    return f"textures/{file_name(name)}.png"
+
+
+def _save(stage: Any, folder: Path) -> None:
+    """Write all three files; OpenUSD answers a full disk with its own kind of error, or with False."""
+    Sdf, _, _, _, UsdUtils, Tf = _pxr()
+    layer, packed = stage.GetRootLayer(), str(folder / "scene.usdz")
+    try:
+        for ending in ("usdc", "usda"):
+            if not layer.Export(str(folder / f"scene.{ending}")):
+                raise OSError(f"OpenUSD could not write scene.{ending}")
+        if not UsdUtils.CreateNewUsdzPackage(Sdf.AssetPath(str(folder / "scene.usdc")), packed):
+            raise OSError("OpenUSD could not write scene.usdz")
+    except Tf.ErrorException as error:
+        raise OSError(f"OpenUSD says: {' '.join(str(error).split())}") from error
+
+
+def _type_groups(stage: Any) -> None:
+    """Prims that only hold others become Xform where there is something to place in them, Scope elsewhere."""
+    from pxr import UsdGeom
+
+    for prim in stage.TraverseAll():
+        if not prim.GetTypeName():
+            is_placed = any(UsdGeom.Xformable(child) for child in prim.GetAllChildren())
+            prim.SetTypeName("Xform" if is_placed else "Scope")
 
 
 def _pxr() -> Any:
     try:
-        from pxr import Sdf, Usd, UsdGeom, UsdPhysics, UsdUtils
+        from pxr import Sdf, Tf, Usd, UsdGeom, UsdPhysics, UsdUtils
     except ImportError as error:
         raise MissingExtraError("usd-core", extra="usd", needed_for="Exporting to USD") from error
-    return Sdf, Usd, UsdGeom, UsdPhysics, UsdUtils
+    return Sdf, Usd, UsdGeom, UsdPhysics, UsdUtils, Tf
 
 
 def _add_physics_scene(stage: Any, scene: ExportScene) -> None:
@@ -94,21 +126,19 @@ def _add_physics_scene(stage: Any, scene: ExportScene) -> None:
     prim.CreateGravityMagnitudeAttr(size)
 
 
-def _add_object(stage: Any, scene: ExportScene, thing: ExportObject, baked: BakedMesh, folder: Path) -> None:
+def _add_object(stage: Any, scene: ExportScene, thing: ExportObject, baked: BakedMesh) -> None:
     path = object_path(thing.name)
     add_body(stage, path, thing.name, thing.T_world_object, thing.inertia)
-    bounce = [scene.draw.get(f"contact/{label}/restitution", 0.0) for label in
-              (f"{thing.name}-{TABLE}", f"{TABLE}-{thing.name}")]  # fmt: skip
     contact = scene.contact(thing.name)
-    friction = contact.friction[0] if contact is not None else _largest_friction(scene, thing.name)
     material = object_material(thing.name)
-    add_material(stage, material, friction, max(bounce))
+    if contact is None:
+        add_material(stage, material, largest_friction(scene, thing.name))
+    else:
+        add_material(stage, material, contact.friction[0], contact.restitution)
     for number, piece in enumerate(thing.pieces):
         add_convex_collider(stage, f"{path}/colliders/piece{number}", piece, material)
     add_splat(stage, f"{path}/splat", thing.gaussians)
-    file = f"textures/{file_name(thing.name)}.png"
-    (folder / file).write_bytes(encode_png(baked.texture))
-    add_textured_mesh(stage, f"{path}/mesh", baked, file)
+    add_textured_mesh(stage, f"{path}/mesh", baked, texture_file(thing.name))
 
 
 def _add_surroundings(stage: Any, scene: ExportScene) -> None:
@@ -128,32 +158,9 @@ def _add_surroundings(stage: Any, scene: ExportScene) -> None:
         add_splat(stage, "/World/Background/splat", twin.reconstruction.background)
 
 
-def camera_path(scene: ExportScene, camera: MountedCamera) -> str:
-    """Where a camera is on the stage: below what carries it."""
-    links, objects = [link.name for link in scene.links], [thing.name for thing in scene.objects]
-    camera.check_parent((*links, *objects))
-    if camera.parent == WORLD:
-        return f"/World/Cameras/{prim_name(camera.name)}"
-    body = link_path(camera.parent) if camera.parent in links else object_path(camera.parent)
-    return f"{body}/cameras/{prim_name(camera.name)}"
-
-
-def _add_camera(stage: Any, scene: ExportScene, camera: MountedCamera) -> None:
-    from pxr import UsdGeom
-
-    fx, fy, cx, cy = camera.intrinsics.tolist()
-    prim = UsdGeom.Camera.Define(stage, camera_path(scene, camera))
-    place(prim.GetPrim(), camera.T_parent_camera @ T_CAMERA_GL)
-    prim.CreateFocalLengthAttr(_FOCAL)
-    prim.CreateHorizontalApertureAttr(_FOCAL * camera.width / fx)
-    prim.CreateVerticalApertureAttr(_FOCAL * camera.height / fy)
-    prim.CreateHorizontalApertureOffsetAttr(_FOCAL * (0.5 * camera.width - cx) / fx)
-    prim.CreateVerticalApertureOffsetAttr(_FOCAL * (cy - 0.5 * camera.height) / fy)
-
-
-def _largest_friction(scene: ExportScene, part: str) -> float:
+def largest_friction(scene: ExportScene, part: str) -> float:
     """Of all contacts of a part; 0.5 when it touches nothing."""
-    found = [c.friction[0] for c in scene.contacts if c.label.startswith(f"{part}-") or c.label.endswith(f"-{part}")]
+    found = [c.friction[0] for c in scene.contacts if part in contact_parts(scene, c)]
     return max(found, default=0.5)
 
 
@@ -161,11 +168,15 @@ def _not_carried(scene: ExportScene) -> tuple[str, ...]:
     words = [
         scene.spread_words,
         "friction by pair: materials have one friction each, the smaller counts (PhysX's combine mode)",
-        "stiffness of contacts in MuJoCo's terms; sensors",
+        "stiffness of contacts in MuJoCo's terms, turning and rolling friction; sensors",
     ]
     if scene.links:
-        words += ["dry and viscous friction of joints, joints that follow others (only as attributes gemel:*)",
-                  "rotor inertia, gravity compensation, contacts between the robot's own links"]  # fmt: skip
-    if mounted_cameras(scene):
+        words.append("contacts between the robot's own links")
+        words += left_out_of_robot(scene)
+    if all_cameras(scene):
         words.append("image sizes of cameras: a stage knows angles alone")
-    return (*words, *left_out_of_cameras(scene), *scene.beyond_rigid_bodies())
+    filters = scene.filter_words()
+    words += (
+        [f"the low-pass filter that splats were fitted with, but as a remark (gemel:*): {filters}"] if filters else []
+    )
+    return (*words, *left_out_of_cameras(scene), *late_cameras(scene), *scene.beyond_rigid_bodies())

@@ -10,6 +10,10 @@ from gemel.geometry.mesh_shapes import Mesh
 from gemel.outputs.export.bake import BakedMesh
 from gemel.services.formats.usd_splat import define_splat
 
+COMBINED = {"friction": "min", "restitution": "max"}
+"""How PhysX is told to combine the values of two materials."""
+WEIGHTLESS = "physxRigidBody:disableGravity"
+
 
 def prim_name(name: str) -> str:
     """A name as a prim may have it."""
@@ -33,7 +37,8 @@ def link_path(name: str) -> str:
 
 
 def add_material(stage: Any, name: str, friction: float, restitution: float = 0.0) -> None:
-    """A physics material `/World/Materials/NAME`; PhysX takes the smaller friction of the two that touch."""
+    """A physics material `/World/Materials/NAME`; of two that touch, PhysX takes the smaller friction and the larger
+    restitution."""
     from pxr import Sdf, UsdPhysics, UsdShade
 
     prim = UsdShade.Material.Define(stage, f"/World/Materials/{prim_name(name)}").GetPrim()
@@ -42,8 +47,8 @@ def add_material(stage: Any, name: str, friction: float, restitution: float = 0.
     material.CreateDynamicFrictionAttr(friction)
     material.CreateRestitutionAttr(restitution)
     prim.AddAppliedSchema("PhysxMaterialAPI")
-    for mode in ("friction", "restitution"):
-        prim.CreateAttribute(f"physxMaterial:{mode}CombineMode", Sdf.ValueTypeNames.Token, custom=False).Set("min")
+    for what, mode in COMBINED.items():
+        prim.CreateAttribute(f"physxMaterial:{what}CombineMode", Sdf.ValueTypeNames.Token, custom=False).Set(mode)
 
 
 def bind_material(stage: Any, prim: Any, name: str) -> None:
@@ -54,14 +59,19 @@ def bind_material(stage: Any, prim: Any, name: str) -> None:
     UsdShade.MaterialBindingAPI.Apply(prim).Bind(material, UsdShade.Tokens.weakerThanDescendants, "physics")
 
 
-def add_body(stage: Any, path: str, name: str, T_world_body: SE3, inertia: Inertia | None) -> Any:
-    """A rigid body at its place; without mass if that is not known."""
-    from pxr import Gf, UsdGeom, UsdPhysics
+def add_body(
+    stage: Any, path: str, name: str, T_world_body: SE3, inertia: Inertia | None, *, is_weightless: bool = False
+) -> Any:
+    """A rigid body at its place; without mass if that is not known. PhysX lets weightless ones float."""
+    from pxr import Gf, Sdf, UsdGeom, UsdPhysics
 
     prim = UsdGeom.Xform.Define(stage, path).GetPrim()
     prim.SetCustomDataByKey("gemel:name", name)
     place(prim, T_world_body)
     UsdPhysics.RigidBodyAPI.Apply(prim)
+    if is_weightless:
+        prim.AddAppliedSchema("PhysxRigidBodyAPI")
+        prim.CreateAttribute(WEIGHTLESS, Sdf.ValueTypeNames.Bool, custom=False).Set(True)
     if inertia is not None:
         moments, axes = np.linalg.eigh(inertia.I_BBcm_B)
         axes[:, 2] *= np.linalg.det(axes)  # right-handed

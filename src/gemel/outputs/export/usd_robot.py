@@ -5,13 +5,14 @@ joint's axis; on the parent it stands where the joint reads zero, so that limits
 """
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from gemel.geometry import SE3, SO3
-from gemel.outputs.export.links import Link, LinkJoint, Shape
-from gemel.outputs.export.scene import ExportScene
+from gemel.outputs.export.links import Link, LinkJoint, Servo, Shape
+from gemel.outputs.export.scene import ExportScene, contact_parts
 from gemel.outputs.export.usd_prims import (
     add_body,
     add_convex_collider,
@@ -24,8 +25,11 @@ from gemel.outputs.export.usd_prims import (
     prim_name,
 )
 from gemel.services.render.bound_gaussians import gaussians_of
+from gemel.services.sim.contacts import TABLE
 
 MATERIAL = "robot"
+MIMIC_AXIS = "rotX"
+"""PhysX's name of the axis that a joint moves about or along."""
 _FRICTION = 0.5
 """Of robots that touch nothing."""
 
@@ -47,7 +51,10 @@ def add_robot(stage: Any, scene: ExportScene) -> None:
     add_material(stage, MATERIAL, _friction(scene))
     for link in scene.links:
         path = link_path(link.name)
-        add_body(stage, path, link.name, scene.T_world_link(link.name), link.inertia)
+        is_weightless = link.held_up == 1.0
+        add_body(
+            stage, path, link.name, scene.T_world_link(link.name), link.inertia, is_weightless=is_weightless
+        )  # fmt: skip
         for number, shape in enumerate(link.shapes):
             _add_shape(stage, f"{path}/shape{number}", shape)
         looks = scene.twin.reconstruction.links.get(link.name)
@@ -55,6 +62,33 @@ def add_robot(stage: Any, scene: ExportScene) -> None:
             add_splat(stage, f"{path}/splat", gaussians_of(looks))
     for link in scene.links:
         _add_joint(stage, link)
+    joints = {link.joint.name: link.joint for link in scene.links if link.joint is not None}
+    for joint in joints.values():
+        if joint.follows is not None:
+            _add_follower(stage, joint, joints)
+
+
+def left_out_of_robot(scene: ExportScene) -> list[str]:
+    """What links and joints have and a stage cannot carry, in words."""
+    partly = [link.name for link in scene.links if link.held_up not in (0.0, 1.0)]
+    joints = {link.joint.name: link.joint for link in scene.links if link.joint is not None}
+    odd = [name for name, joint in joints.items() if joint.follows is not None and not is_followed(joint, joints)]
+    words = [f"weight that is compensated in part: {', '.join(partly)}"] if partly else []
+    words += [f"hinges that follow slides or slides that follow hinges: {', '.join(odd)}"] if odd else []
+    if any(joint.friction or joint.armature for joint in joints.values()):
+        words.append("dry friction and rotor inertia of joints outside PhysX 5.6 or newer (Isaac Sim 5)")
+    return words
+
+
+def axis_name(joint: LinkJoint) -> str:
+    """What UsdPhysics and PhysX call the way that a joint moves."""
+    return "angular" if joint.kind == "hinge" else "linear"
+
+
+def is_followed(joint: LinkJoint, joints: Mapping[str, LinkJoint]) -> bool:
+    """Whether a joint follows one of its own kind, as PhysX's mimic joints do."""
+    leader = joints.get(joint.follows.leader) if joint.follows is not None else None
+    return leader is not None and leader.kind == joint.kind
 
 
 def joint_frame(joint: LinkJoint) -> SE3:
@@ -104,26 +138,74 @@ def _set_frames(prim: Any, T_body0_frame: SE3, T_body1_frame: SE3) -> None:
 
 def _add_limits_and_drive(prim: Any, joint: LinkJoint) -> None:
     """Angles in degrees, gains per degree."""
-    from pxr import Sdf, UsdPhysics
+    from pxr import UsdPhysics
 
-    unit = math.pi / 180.0 if joint.kind == "hinge" else 1.0
+    unit = angle_unit(joint)
     if math.isfinite(joint.high):
         prim.CreateLowerLimitAttr(joint.low / unit)
         prim.CreateUpperLimitAttr(joint.high / unit)
-    if joint.servo is not None:
-        drive = UsdPhysics.DriveAPI.Apply(prim.GetPrim(), "angular" if joint.kind == "hinge" else "linear")
+    if joint.servo is not None or (joint.damping and joint.follows is None):
+        servo = joint.servo or Servo(0.0, 0.0, math.inf)
+        drive = UsdPhysics.DriveAPI.Apply(prim.GetPrim(), axis_name(joint))
         drive.CreateTypeAttr("force")
-        drive.CreateStiffnessAttr(joint.servo.gain * unit)
-        drive.CreateDampingAttr(joint.servo.damping * unit)
+        drive.CreateStiffnessAttr(servo.gain * unit)
+        drive.CreateDampingAttr((servo.damping + (joint.damping if joint.follows is None else 0.0)) * unit)
         drive.CreateTargetPositionAttr(joint.rest / unit)
-        if math.isfinite(joint.servo.effort):
-            drive.CreateMaxForceAttr(joint.servo.effort)
-    own = prim.GetPrim()
-    own.SetCustomDataByKey("gemel:name", joint.name)
-    for name, value in (("damping", joint.damping), ("friction", joint.friction)):
-        own.CreateAttribute(f"gemel:{name}", Sdf.ValueTypeNames.Double, custom=True).Set(value)
+        if math.isfinite(servo.effort):
+            drive.CreateMaxForceAttr(servo.effort)
+    prim.GetPrim().SetCustomDataByKey("gemel:name", joint.name)
+    _add_physx_joint(prim.GetPrim(), joint)
+
+
+def angle_unit(joint: LinkJoint) -> float:
+    """UsdPhysics has angles in degrees [rad]; lengths are metres [m]."""
+    return math.pi / 180.0 if joint.kind == "hinge" else 1.0
+
+
+def physx_values(joint: LinkJoint) -> dict[str, float]:
+    """What PhysX keeps of a joint beside its drive: rotor inertia and dry friction, in SI units.
+
+    A follower may have no drive, so that its viscous friction is here too [per degree for a hinge].
+    """
+    values = {
+        "armature": joint.armature,
+        "staticFrictionEffort": joint.friction,
+        "dynamicFrictionEffort": joint.friction,
+    }
     if joint.follows is not None:
-        own.SetCustomDataByKey("gemel:follows", vars(joint.follows))
+        values["viscousFrictionCoefficient"] = joint.damping * angle_unit(joint)
+    return values
+
+
+def _add_physx_joint(prim: Any, joint: LinkJoint) -> None:
+    """Armature also in its older place: PhysxJointAPI has it, PhysxJointAxisAPI wins where it is known."""
+    from pxr import Sdf
+
+    axis = axis_name(joint)
+    prim.AddAppliedSchema("PhysxJointAPI")
+    prim.CreateAttribute("physxJoint:armature", Sdf.ValueTypeNames.Float, custom=False).Set(joint.armature)
+    prim.AddAppliedSchema(f"PhysxJointAxisAPI:{axis}")
+    for name, value in physx_values(joint).items():
+        attribute = prim.CreateAttribute(f"physxJointAxis:{axis}:{name}", Sdf.ValueTypeNames.Float, custom=False)
+        attribute.Set(value)
+
+
+def _add_follower(stage: Any, joint: LinkJoint, joints: Mapping[str, LinkJoint]) -> None:
+    """PhysX's mimic joint: position + gearing · leader + offset = 0. Our axes are x."""
+    from pxr import Sdf
+
+    assert joint.follows is not None
+    prim = stage.GetPrimAtPath(joint_path(joint.name))
+    prim.SetCustomDataByKey("gemel:follows", vars(joint.follows))
+    if not is_followed(joint, joints):
+        return
+    prim.AddAppliedSchema(f"PhysxMimicJointAPI:{MIMIC_AXIS}")
+    start, kinds = f"physxMimicJoint:{MIMIC_AXIS}", Sdf.ValueTypeNames
+    prim.CreateAttribute(f"{start}:gearing", kinds.Float, custom=False).Set(-joint.follows.factor)
+    prim.CreateAttribute(f"{start}:offset", kinds.Float, custom=False).Set(-joint.follows.offset / angle_unit(joint))
+    prim.CreateAttribute(f"{start}:referenceJointAxis", kinds.Token, custom=False).Set(MIMIC_AXIS)
+    leader = prim.CreateRelationship(f"{start}:referenceJoint", custom=False)
+    leader.SetTargets([joint_path(joint.follows.leader)])
 
 
 def _add_shape(stage: Any, path: str, shape: Shape) -> None:
@@ -158,9 +240,10 @@ def _add_shape(stage: Any, path: str, shape: Shape) -> None:
 
 
 def _friction(scene: ExportScene) -> float:
-    """Largest friction of any contact of the robot."""
-    objects = {f"{thing.name}-table" for thing in scene.objects}
-    return max((c.friction[0] for c in scene.contacts if c.label not in objects), default=_FRICTION)
+    """Largest friction of any contact of the robot: of those that are not between objects, fixtures and table."""
+    others = {TABLE, *scene.compiled.objects, *scene.twin.reconstruction.articulated}
+    own = [c.friction[0] for c in scene.contacts if not {*contact_parts(scene, c)} <= others]
+    return max(own, default=_FRICTION)
 
 
 def _x_towards(axis: np.ndarray) -> SO3:

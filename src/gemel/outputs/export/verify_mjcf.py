@@ -1,5 +1,11 @@
-"""An MJCF folder read back with plain MuJoCo and compared with the twin."""
+"""An MJCF folder read back with plain MuJoCo and compared with the twin.
 
+First by meaning with the compiled twin, whose motion it repeats; then every array with the scene as it was before it
+became text (`same_model.py`), looks included.
+"""
+
+import math
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -7,20 +13,28 @@ from typing import Any
 import numpy as np
 
 from gemel.geometry import SE3, SO3
-from gemel.outputs.export.cameras import T_CAMERA_GL, FoundCamera, MountedCamera, camera_checks
-from gemel.outputs.export.mjcf import SCENE_FILE
-from gemel.outputs.export.report import Check
-from gemel.outputs.export.rollout import FREE_FLIGHT, IN_CONTACT_M, largest_difference, roll_out, start
+from gemel.outputs.export.bake import BakedMesh
+from gemel.outputs.export.cameras import FoundCamera, all_cameras, camera_checks
+from gemel.outputs.export.mjcf import SCENE_FILE, build_mjcf
+from gemel.outputs.export.report import Check, largest
+from gemel.outputs.export.rollout import FREE_FLIGHT, IN_CONTACT_M, largest_difference, roll_out, start, start_touching
 from gemel.outputs.export.same_inertia import inertia_checks
-from gemel.outputs.export.scene import ExportScene
+from gemel.outputs.export.same_model import ROUNDING, model_checks
+from gemel.outputs.export.scene import ExportScene, mesh_in_file_frame
+from gemel.services.sim.looks import looks_name, numerics
 from gemel.services.sim.mass_properties import nominal_inertia
+from gemel.services.sim.mounted_cameras import T_CAMERA_GL, MountedCamera, model_cameras
 
-_ROUNDING = 1e-9
-"""Relative difference that text with all digits may leave."""
+_SINGLE_PRECISION_M = 1e-6
+_DRIVE_FIELDS = (
+    "dof_damping", "dof_frictionloss", "dof_armature", "jnt_stiffness", "actuator_gainprm", "actuator_biasprm",
+    "actuator_forcerange", "eq_data", "body_gravcomp",
+)  # fmt: skip
+_CONTACT_FIELDS = ("pair_friction", "pair_solref", "pair_solimp", "pair_margin", "pair_gap", "pair_dim")
 
 
-def verify_mjcf(scene: ExportScene, folder: Path) -> tuple[Check, ...]:
-    """Mass, centre of mass, inertia, limits, friction, looks, cameras, and two rollouts."""
+def verify_mjcf(scene: ExportScene, baked: Mapping[str, BakedMesh], folder: Path) -> tuple[Check, ...]:
+    """Mass, centre of mass, inertia, limits, friction, looks, cameras, rollouts, and all arrays."""
     import mujoco
 
     there = mujoco.MjModel.from_xml_path(str(folder / SCENE_FILE))
@@ -31,25 +45,20 @@ def verify_mjcf(scene: ExportScene, folder: Path) -> tuple[Check, ...]:
         _numbers("names", here, there),
         *inertia_checks((nominal_inertia(here, i), nominal_inertia(there, there.body(here.body(i).name).id))
                         for i in range(1, here.nbody)),
-        Check("joint limits", _worst(here, there, ("jnt_range", "jnt_limited", "qpos0")), _ROUNDING, "rad, m"),
-        Check("contact friction", _worst(here, there, ("pair_friction", "pair_solref", "pair_dim")), _ROUNDING),
-        Check("joints and servos", _worst(here, there, _DRIVE_FIELDS), _ROUNDING, "SI"),
-        Check("objects without texture", float(_without_texture(scene, there)), 0.0),
-        Check("the robot model's own cameras missing", float(_missing_own_cameras(here, there)), 0.0),
-        *camera_checks(scene, partial(_found_camera, placed)),
-        *_rollouts(here, there),
+        Check("joint limits", _worst(here, there, ("jnt_range", "jnt_limited", "qpos0")), ROUNDING, "rad, m"),
+        Check("contact friction", _worst(here, there, _CONTACT_FIELDS), ROUNDING),
+        Check("joints and servos", _worst(here, there, _DRIVE_FIELDS), ROUNDING, "SI"),
+        Check("visible meshes", _looks_difference(scene, there), _SINGLE_PRECISION_M, "m"),
+        Check("delays, leads and time offsets", _numeric_difference(scene, there), ROUNDING, "SI"),
+        *camera_checks(scene, all_cameras(scene), partial(_found_camera, placed)),
+        *_rollouts(scene, there),
+        *model_checks(build_mjcf(scene, baked).model, there),
     )  # fmt: skip
 
 
-_DRIVE_FIELDS = (
-    "dof_damping", "dof_frictionloss", "dof_armature", "jnt_stiffness", "actuator_gainprm", "actuator_biasprm",
-    "actuator_forcerange", "eq_data", "body_gravcomp",
-)  # fmt: skip
-
-
 def _numbers(what: str, here: Any, there: Any) -> Check:
-    """Bodies, joints, actuators and contacts that are in one model alone."""
-    kinds = (("nbody", "body"), ("njnt", "joint"), ("nu", "actuator"), ("npair", "pair"))
+    """Bodies, joints, actuators, contacts and sensors that are in one model alone."""
+    kinds = (("nbody", "body"), ("njnt", "joint"), ("nu", "actuator"), ("npair", "pair"), ("nsensor", "sensor"))
     apart = 0
     for count, kind in kinds:
         ours, theirs = ({getattr(m, kind)(i).name for i in range(getattr(m, count))} for m in (here, there))
@@ -59,52 +68,60 @@ def _numbers(what: str, here: Any, there: Any) -> Check:
 
 def _worst(here: Any, there: Any, fields: tuple[str, ...]) -> float:
     """Largest difference of some fields, relative where numbers are larger than one."""
-    worst = 0.0
+    found = []
     for field in fields:
         first, second = (np.asarray(getattr(model, field), dtype=np.float64) for model in (here, there))
         if first.shape != second.shape:
-            return float("inf")
+            return math.inf
         if field.startswith("body_"):  # what the world weighs is written nowhere and means nothing
             first, second = first[1:], second[1:]
-        worst = max(worst, float((np.abs(first - second) / np.maximum(1.0, np.abs(first))).max(initial=0.0)))
-    return worst
+        found.append(largest((first - second) / np.maximum(1.0, np.abs(first))))
+    return largest(found)
 
 
-def _without_texture(scene: ExportScene, there: Any) -> int:
-    count = 0
+def _looks_difference(scene: ExportScene, there: Any) -> float:
+    """How far corners of visible meshes are from the twin's [m]; infinite without a picture, or where they touch."""
+    found = []
     for thing in scene.objects:
-        material = int(there.geom_matid[there.geom(f"{thing.name}/looks").id])
-        count += material < 0 or not (there.mat_texid[material] >= 0).any()
-    return count
+        geom = there.geom(looks_name(thing.name))
+        material, mesh = int(geom.matid[0]), int(geom.dataid[0])
+        has_picture = material >= 0 and bool((there.mat_texid[material] >= 0).any())
+        if not has_picture or geom.contype[0] or geom.conaffinity[0]:
+            return math.inf
+        found.append(largest_difference(mesh_in_file_frame(there, mesh)[0], thing.mesh.vertices))
+    return largest(found)
 
 
-def _missing_own_cameras(here: Any, there: Any) -> int:
-    """Cameras of the robot's own model that are gone."""
-    ours, theirs = ({m.camera(i).name for i in range(m.ncam)} for m in (here, there))
-    return len(ours - theirs)
+def _numeric_difference(scene: ExportScene, there: Any) -> float:
+    """Of what belongs to the twin and MuJoCo does not simulate."""
+    wanted = numerics(scene.twin, scene.draw)
+    names = {there.numeric(i).name for i in range(there.nnumeric)}
+    if not {*wanted} <= names:
+        return math.inf
+    return largest(float(there.numeric(name).data[0]) - value for name, value in wanted.items())
 
 
 def _found_camera(data: Any, camera: MountedCamera) -> FoundCamera | None:
     """A camera of a model in MuJoCo's data at the start."""
-    model = data.model
-    names = [model.camera(i).name for i in range(model.ncam)]
-    if camera.name not in names:
+    found = {each.name: each for each in model_cameras(data.model)}
+    if camera.name not in found:
         return None
-    i = names.index(camera.name)
-    T_world_gl = SE3(SO3.from_matrix(data.cam_xmat[i].reshape(3, 3)), np.array(data.cam_xpos[i]))
-    size = np.array(model.cam_resolution[i], dtype=np.float64)
-    scale = size / model.cam_sensorsize[i]
-    focal, offset = model.cam_intrinsic[i, :2] * scale, model.cam_intrinsic[i, 2:] * scale
-    return FoundCamera(T_world_gl @ T_CAMERA_GL.inverse(), np.concatenate([focal, 0.5 * size - offset]))
+    placed = data.camera(camera.name)
+    T_world_gl = SE3(SO3.from_matrix(placed.xmat.reshape(3, 3)), np.array(placed.xpos))
+    return FoundCamera(T_world_gl @ T_CAMERA_GL.inverse(), found[camera.name].intrinsics)
 
 
-def _rollouts(here: Any, there: Any) -> tuple[Check, ...]:
+def _rollouts(scene: ExportScene, there: Any) -> tuple[Check, ...]:
+    here = scene.model
+    starts = {
+        "2 s without contact": (start(here, has_contacts=False), False, FREE_FLIGHT),
+        "2 s with contact": (start(here, has_contacts=True), True, IN_CONTACT_M),
+    }
+    touching = start_touching(here, scene.robot_contacts())
+    if touching is not None:
+        starts["2 s against the robot"] = (touching, True, IN_CONTACT_M)
     found = []
-    for has_contacts in (False, True):
-        state = start(here, has_contacts=has_contacts)
-        first, second = (roll_out(m, state, has_contacts=has_contacts, read=lambda d: d.qpos) for m in (here, there))
-        found.append(largest_difference(first, second))
-    return (
-        Check("2 s without contact", found[0], FREE_FLIGHT, "m, rad"),
-        Check("2 s with contact", found[1], IN_CONTACT_M, "m, rad"),
-    )
+    for what, (state, has_contacts, limit) in starts.items():
+        pair = (roll_out(m, state, has_contacts=has_contacts, read=lambda d: d.qpos) for m in (here, there))
+        found.append(Check(what, largest_difference(*pair), limit, "m, rad"))
+    return tuple(found)

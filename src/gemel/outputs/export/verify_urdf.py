@@ -15,11 +15,14 @@ from typing import Any
 import numpy as np
 
 from gemel.geometry import SE3, SO3
-from gemel.outputs.export.report import Check
+from gemel.outputs.export.bake import BakedMesh
+from gemel.outputs.export.report import Check, largest
 from gemel.outputs.export.rollout import FREE_FLIGHT, IN_CONTACT_M, largest_difference, roll_out, start
+from gemel.outputs.export.same_files import file_checks
 from gemel.outputs.export.same_inertia import inertia_checks
 from gemel.outputs.export.scene import ExportScene
-from gemel.outputs.export.urdf import ROBOT_FILE, SCENE_FILE, link_frame
+from gemel.outputs.export.urdf import ROBOT_FILE, SCENE_FILE, link_frame, urdf_files
+from gemel.outputs.export.verify_urdf_scene import scene_file_checks, shape_checks
 from gemel.services.sim.contacts import TABLE
 from gemel.services.sim.mass_properties import nominal_inertia
 
@@ -34,12 +37,12 @@ _SINGLE = (2, 3)
 """Codes of mujoco.mjtJoint: slide and hinge."""
 
 
-def verify_urdf(scene: ExportScene, folder: Path) -> tuple[Check, ...]:
-    """Mass, centre of mass, inertia, limits, friction and rollouts of robot and objects."""
+def verify_urdf(scene: ExportScene, baked: dict[str, BakedMesh], folder: Path) -> tuple[Check, ...]:
+    """Mass, centre of mass, inertia, limits, friction and rollouts of robot and objects; then all files."""
     checks = [*_object_checks(scene, folder)] if scene.objects else []
     if scene.links:
         checks += _robot_checks(scene, folder)
-    return tuple(checks)
+    return (*checks, *scene_file_checks(scene, _tree(folder)), *file_checks(urdf_files(scene, baked), folder))
 
 
 def _robot_checks(scene: ExportScene, folder: Path) -> list[Check]:
@@ -54,6 +57,7 @@ def _robot_checks(scene: ExportScene, folder: Path) -> list[Check]:
     for name in set(names) & set(ours):  # MuJoCo's softness of limits is taken at the zero pose, which URDF moves
         there.dof_invweight0[there.joint(name).dofadr[0]] = here.dof_invweight0[here.joint(name).dofadr[0]]
     return [
+        *shape_checks(scene, there),
         Check("robot joints on one side only", float(len(set(names) ^ set(ours))), 0.0),
         *inertia_checks(
             ((link.inertia.transformed(link_frame(link).inverse()), nominal_inertia(there, there.body(link.name).id))
@@ -90,16 +94,15 @@ def _without_what_urdf_lacks(scene: ExportScene) -> Any:
 
 def _joint_difference(here: Any, there: Any, names: list[str], fields: tuple[str, ...]) -> float:
     pairs = [(here.joint(name).id, there.joint(name).id) for name in names]
-    return max(
-        (float(np.abs(np.subtract(getattr(here, f)[i], getattr(there, f)[j], dtype=np.float64)).max())
-         for f in fields for i, j in pairs), default=0.0,
-    )  # fmt: skip
+    return largest(
+        *(np.subtract(getattr(here, f)[i], getattr(there, f)[j], dtype=np.float64) for f in fields for i, j in pairs)
+    )
 
 
 def _dof_difference(here: Any, there: Any, names: list[str]) -> float:
     pairs = [(int(here.joint(name).dofadr[0]), int(there.joint(name).dofadr[0])) for name in names]
     fields = ("dof_damping", "dof_frictionloss")
-    return max((abs(float(getattr(here, f)[i] - getattr(there, f)[j])) for f in fields for i, j in pairs), default=0.0)
+    return largest(float(getattr(here, f)[i] - getattr(there, f)[j]) for f in fields for i, j in pairs)
 
 
 def _swing(here: Any, there: Any, names: list[str]) -> float:
@@ -133,7 +136,7 @@ def _object_checks(scene: ExportScene, folder: Path) -> list[Check]:
     here = _twin_of_objects(scene)
     frictions = [abs(_lateral_friction(folder, scene, name)) for name in names]
     inertias = [(nominal_inertia(here, here.body(n).id), nominal_inertia(there, there.body(n).id)) for n in names]
-    checks = [*inertia_checks(inertias, "object "), Check("contact friction", max(frictions), _ROUNDING)]
+    checks = [*inertia_checks(inertias, "object "), Check("contact friction", largest(frictions), _ROUNDING)]
     for has_contacts, limit in ((False, FREE_FLIGHT), (True, IN_CONTACT_M)):
         found = []
         for model in (here, there):

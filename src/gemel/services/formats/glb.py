@@ -25,7 +25,7 @@ _REFUSED = ("KHR_draco_mesh_compression", "EXT_meshopt_compression", "KHR_mesh_q
 
 def parse_glb(data: bytes) -> MeshFile:
     """All triangles of the file's scene."""
-    gltf, binary = _chunks(data)
+    gltf, binary = glb_chunks(data)
     refused = [name for name in gltf.get("extensionsRequired", []) if name in _REFUSED]
     if refused:
         raise SourceError(f"It is compressed ({', '.join(refused)}).", remedy="export it without compression")
@@ -49,7 +49,8 @@ def write_glb(mesh: MeshFile) -> bytes:
     return write_glb_scene([GlbNode("mesh", mesh, SE3.identity())], is_z_up=False)
 
 
-def _chunks(data: bytes) -> tuple[dict[str, Any], bytes]:
+def glb_chunks(data: bytes) -> tuple[dict[str, Any], bytes]:
+    """The description and the binary part of a file."""
     if len(data) < 20 or data[:4] != MAGIC or struct.unpack_from("<I", data, 4)[0] != 2:
         raise SourceError("It is not a binary glTF 2.0 file.", remedy="export it as .glb")
     found: dict[int, bytes] = {}

@@ -19,6 +19,7 @@ from gemel.errors import ConfigError, MissingExtraError
 from gemel.geometry import SE3, Inertia
 from gemel.services.sim.articulated import add_articulated
 from gemel.services.sim.contacts import GRIPPER, TABLE, Part, add_contact, add_force_sensor, robot_parts, touching
+from gemel.services.sim.looks import add_looks
 from gemel.services.sim.parameters import ParameterMap
 from gemel.services.sim.robot_spec import calibrated_robot
 from gemel.services.sim.set_apart import set_apart
@@ -37,6 +38,8 @@ class CompileConfig:
     """Whether forces of contacts can be read; costs about two per cent."""
     is_robot_included: bool = True
     """Whether the robot is part of the scene."""
+    has_looks: bool = False
+    """Whether visible meshes, light, cameras and custom numbers are part of it (`looks.py`); motion needs none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +110,8 @@ def compile_twin(
 ) -> CompiledTwin:
     """The scene with the values of one draw, by parameter name; without one, with the belief's weighted mean.
 
-    Delay, backlash and lead of drives are no part of a model: a simulator applies them (`set_parameters`).
+    Delay, backlash and lead of drives are no part of a model: a simulator applies them (`set_parameters`). With looks
+    they are custom numbers of it, for other programs to read.
     """
     try:
         import mujoco
@@ -128,6 +132,8 @@ def compile_twin(
         add_contact(spec, first, second, dimension=_dimension({*twin.belief.names, *draw}, first, second))
         if config.has_force_sensors:
             add_force_sensor(spec, first, second)
+    if config.has_looks:
+        add_looks(spec, twin, draw)
     model = _compiled(spec)
     _write(spec, model, draw, is_partial=not config.is_robot_included)
     return CompiledTwin(spec, model, tuple(twin.colliders), twin.joints if has_robot else ())
