@@ -23,14 +23,13 @@ from gemel.artifacts.splatmesh import SplatMesh
 from gemel.artifacts.task import Task
 from gemel.artifacts.twin import Twin
 from gemel.errors import GemelError
-from gemel.geometry import SE3, Inertia, is_watertight, is_winding_consistent, volume
+from gemel.geometry import SE3, Inertia
 from gemel.services.sim.compile import compile_twin
 from gemel.services.sim.parameters import ParameterMap
 from gemel.stages.assemble.collider_gap import largest_gap
 from gemel.stages.assemble.config import AssembleConfig
 from gemel.stages.assemble.convex import convex_pieces
-from gemel.stages.assemble.gate import insist, judge
-from gemel.stages.assemble.hull import hull_mesh
+from gemel.stages.assemble.gate import check_meshes, insist, judge
 from gemel.stages.assemble.resting import lowest, with_flat_bottom
 
 OnProgress = Callable[[float], None]
@@ -70,6 +69,7 @@ def assemble(
 
     `home` are logged joint positions at which the robot waits for a trial; None where nobody knows them.
     """
+    check_meshes(reconstruction)
     findings = list(_scene_findings(reconstruction))
     table_height_m = table_height(reconstruction)
     solids: dict[str, _Solid] = {}
@@ -91,7 +91,7 @@ def assemble(
     )
     twin, left_out = _with_known(twin, blobs, has_bounce=config.has_bounce)
     findings += left_out
-    findings += judge(twin, blobs, config, home=home)
+    findings += judge(twin, blobs, config, home=home, rng=rng)
     if config.is_gate_strict:
         insist(findings)
     return twin, AssembleInfo(tuple(findings))
@@ -131,17 +131,9 @@ def _solid(
         else:
             findings.append(_not_on_table(name, above_m))
     gap_m = largest_gap(mesh.vertices, mesh.faces, pieces, rng)
-    inertia = uniform_inertia(mesh, config.density_kg_m3)
+    inertia = Inertia.from_mesh(mesh.vertices, mesh.faces, config.density_kg_m3)
     stored = tuple(blobs.put_table({"vertices": piece}) for piece in pieces)
     return _Solid(stored, gap_m, inertia, placement), findings
-
-
-def uniform_inertia(mesh: SplatMesh, density: float) -> Inertia:
-    """Mass properties of the solid inside a mesh; of its convex hull where the mesh encloses nothing."""
-    is_solid = is_watertight(mesh.vertices, mesh.faces) and is_winding_consistent(mesh.vertices, mesh.faces)
-    if is_solid and volume(mesh.vertices, mesh.faces) > 0.0:
-        return Inertia.from_mesh(mesh.vertices, mesh.faces, density)
-    return Inertia.from_mesh(*hull_mesh(mesh.vertices), density)
 
 
 def _with_known(twin: Twin, blobs: Blobs, *, has_bounce: bool) -> tuple[Twin, tuple[Finding, ...]]:
