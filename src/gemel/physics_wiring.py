@@ -70,8 +70,7 @@ def _tools(capture: Capture, run: Run) -> tuple[str, ...]:
     """What the robot touches objects with."""
     if capture.robot is None:
         return ()
-    spec = stored_robot_spec(capture.robot, run.store)
-    return tool_labels(spec, spec.copy().compile())
+    return tool_labels(stored_robot_spec(capture.robot, run.store))
 
 
 def _chat(config: VlmConfig) -> Chat | None:

@@ -27,4 +27,4 @@ def test_tools_are_the_last_parts_that_can_touch(tools: str, expected: tuple[str
     import mujoco
 
     spec = mujoco.MjSpec.from_string(_ARM.format(tools=tools))
-    assert tool_labels(spec, spec.copy().compile()) == expected
+    assert tool_labels(spec) == expected

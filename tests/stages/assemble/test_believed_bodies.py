@@ -67,7 +67,7 @@ def test_inertia_of_real_bodies_passes(tmp_path: Path) -> None:
 
 
 def test_draws_are_watched_at_rest(tmp_path: Path) -> None:
-    """A wedge with its centre of mass above its foot in the mean, but beyond it in a third of the draws, tips in them."""
+    """A wedge with its centre of mass above its foot in the mean, but beyond it in a third of its draws, tips then."""
     vertices, faces = box_mesh((0.12, 0.06, 0.1))
     vertices = vertices - np.where(((vertices[:, 0] > 0) & (vertices[:, 2] < 0))[:, None], [0.08, 0.0, 0.0], 0.0)
     given = belief({"object/box/com_x": (-0.05,) * 4 + (0.0,) * 2, "object/box/com_z": (-0.02,) * 6})

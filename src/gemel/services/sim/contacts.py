@@ -13,6 +13,8 @@ import numpy as np
 from gemel.services.sim.readout import CONTACT_SENSOR
 
 TABLE = "table"
+FLOOR = "floor_below_table"
+"""What parts of the robot stand on that are lower than the table (`floor.py`)."""
 GRIPPER = "gripper"
 _GRIPPER_WORDS = ("finger", "gripper")
 _FRICTION = 0.5
@@ -30,6 +32,8 @@ class Part:
     geoms: tuple[str, ...]
     body: str = ""
     """The body, where the part is all of it."""
+    is_still: bool = False
+    """Whether it is fixed to the world, as a robot's base may be."""
 
 
 def is_gripper(words: str) -> bool:
@@ -37,26 +41,39 @@ def is_gripper(words: str) -> bool:
     return any(word in words.lower() for word in _GRIPPER_WORDS)
 
 
-def robot_parts(spec: Any, model: Any) -> tuple[Part, ...]:
-    """Parts of a robot that can touch: geoms that collide in its own model, on links that move.
+def robot_parts(spec: Any) -> tuple[Part, ...]:
+    """Parts of a robot that can touch: geoms that collide in its own model, on links that move and on still ones.
 
-    `model` is the compiled `spec`. Geoms without a name get one.
+    What its file puts into the world itself, such as a floor, is no part of it. Geoms without a name get one.
     """
     found: dict[str, list[str]] = {}
+    moving = set()
     for number, geom in enumerate(spec.geoms):
-        link = geom.parent.name
-        is_still = link == spec.worldbody.name or model.body_weldid[model.body(link).id] == 0
-        if is_still or not (geom.contype or geom.conaffinity):
+        link = geom.parent
+        if link.name == spec.worldbody.name or not (geom.contype or geom.conaffinity):
             continue
-        label = GRIPPER if is_gripper(f"{geom.name} {link}") else geom.name or link
-        geom.name = geom.name or f"{link}/geom{number}"
-        found.setdefault(label.replace("/", "_"), []).append(geom.name)
-    return tuple(Part(label, tuple(geoms)) for label, geoms in found.items())
+        is_still = _is_still(spec, link)
+        label = GRIPPER if is_gripper(f"{geom.name} {link.name}") and not is_still else geom.name or link.name
+        label = label.replace("/", "_")
+        geom.name = geom.name or f"{link.name}/geom{number}"
+        found.setdefault(label, []).append(geom.name)
+        if not is_still:
+            moving.add(label)
+    return tuple(Part(label, tuple(geoms), is_still=label not in moving) for label, geoms in found.items())
 
 
-def tool_labels(spec: Any, model: Any) -> tuple[str, ...]:
-    """Labels of the parts that a robot works with: those beyond which no other part of it can touch."""
-    parts = robot_parts(spec, model)
+def _is_still(spec: Any, link: Any) -> bool:
+    """Whether no joint lies between a link and the world. Asked of the description: compiling may fuse links away."""
+    while link is not None and link.name != spec.worldbody.name:
+        if len(link.joints):
+            return False
+        link = link.parent
+    return True
+
+
+def tool_labels(spec: Any) -> tuple[str, ...]:
+    """Labels of the parts that a robot works with: moving ones beyond which no other part of it can touch."""
+    parts = [part for part in robot_parts(spec) if not part.is_still]
     link_from_geom = {geom.name: geom.parent for geom in spec.geoms}
     inner = set()
     for part in parts:
@@ -73,7 +90,8 @@ def touching(
 ) -> Iterator[tuple[Part, Part]]:
     """All contacts of a scene; fixtures are objects that stand where they are.
 
-    What the robot's parts do to each other is left to the robot's own model.
+    What the robot's parts do to each other is left to the robot's own model. Its still parts do not touch the table,
+    on which they may stand.
     """
     ground = [table] if table is not None else []
     for i, first in enumerate(objects):
@@ -83,7 +101,7 @@ def touching(
         for part in robot:
             yield fixture, part
     for part in robot:
-        for second in ground:
+        for second in ground if not part.is_still else ():
             yield part, second
 
 

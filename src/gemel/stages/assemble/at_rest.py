@@ -59,7 +59,8 @@ def _judged(name: str, moved_m: Float[np.ndarray, " n"], config: AssembleConfig)
         "lying on another side"
     )
     if is_off[0]:
-        message = f"moves {1e3 * moved_m[0]:.1f} mm in {config.settle_s:g} s when it is let go; {limit}."
+        moves = f"moves {1e3 * moved_m[0]:.1f} mm" if np.isfinite(moved_m[0]) else "flies off"
+        message = f"{moves} in {config.settle_s:g} s when it is let go; {limit}."
         return Finding("does-not-rest", Severity.ERROR, f"{name!r} was seen at rest but {message}", remedy,
                        stream=name, value=1e3 * float(moved_m[0]))  # fmt: skip
     if is_off.any():

@@ -22,7 +22,7 @@ from gemel.artifacts.robot import RobotModel
 from gemel.artifacts.splatmesh import SplatMesh
 from gemel.artifacts.task import Task
 from gemel.artifacts.twin import Twin
-from gemel.errors import GemelError
+from gemel.errors import ConfigError, GemelError
 from gemel.geometry import SE3, Inertia
 from gemel.services.sim.compile import compile_twin
 from gemel.services.sim.parameters import ParameterMap
@@ -70,6 +70,7 @@ def assemble(
     `home` are logged joint positions at which the robot waits for a trial; None where nobody knows them.
     """
     check_meshes(reconstruction)
+    _check_home(home, len(joints))
     findings = list(_scene_findings(reconstruction))
     table_height_m = table_height(reconstruction)
     solids: dict[str, _Solid] = {}
@@ -95,6 +96,14 @@ def assemble(
     if config.is_gate_strict:
         insist(findings)
     return twin, AssembleInfo(tuple(findings))
+
+
+def _check_home(home: Float[np.ndarray, " joint"] | None, joint_count: int) -> None:
+    if home is not None and (len(home) != joint_count or not np.isfinite(home).all()):
+        raise ConfigError(
+            f"The robot waits at {np.round(home, 3).tolist()}; {joint_count} finite joint positions were expected.",
+            remedy="give the position of each logged joint, in their order, or none",
+        )
 
 
 def _model_joint(joint: JointSignal) -> str:
