@@ -19,7 +19,7 @@ from gemel.artifacts.twin import Twin
 from gemel.errors import ConfigError, MissingExtraError
 from gemel.geometry import SE3, Inertia
 from gemel.services.sim.articulated import add_articulated
-from gemel.services.sim.contacts import GRIPPER, TABLE, Part, add_contact, add_force_sensor, robot_parts, touching
+from gemel.services.sim.contacts import TABLE, Part, add_contact, add_force_sensor, robot_parts, touching
 from gemel.services.sim.floor import add_plane, move_to_floor
 from gemel.services.sim.parameters import ParameterMap
 from gemel.services.sim.robot_spec import calibrated_robot
@@ -127,7 +127,7 @@ def compile_twin(
         for name, thing in twin.reconstruction.articulated.items()
     ]
     table = add_plane(spec, TABLE, twin.table_height_m) if twin.table_height_m is not None else None
-    _set_options(spec, twin, config, has_gripper=any(part.label == GRIPPER for part in robot))
+    _set_options(spec, twin, config, has_gripper=any(part.is_gripper for part in robot))
     pairs = list(touching(objects, fixtures, robot, table))
     check_contact_names(pairs)
     for first, second in pairs:
@@ -207,8 +207,7 @@ def _dimension(names: Set[str], first: Part, second: Part) -> int:
     labels = (f"contact/{first.label}-{second.label}", f"contact/{second.label}-{first.label}")
     if any(f"{label}/rolling" in names for label in labels):
         return 6
-    is_gripped = GRIPPER in (first.label, second.label)
-    return 4 if is_gripped or any(f"{label}/torsional" in names for label in labels) else 3
+    return 4 if first.is_gripper or second.is_gripper or any(f"{label}/torsional" in names for label in labels) else 3
 
 
 def _compiled(spec: Any) -> Any:

@@ -1,7 +1,7 @@
 """Which parts of a scene touch: explicit pairs of geoms, so that every contact has its own friction, and sensors.
 
 A contact is called `A-B`. A and B are objects, `table`, or parts of the robot: `gripper` for everything with gripper
-or finger in its name, else the name of the geom, else of the link.
+or finger in its name (`left_gripper` and so on where there are several), else the name of the geom, else of the link.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from gemel.services.sim.grippers import gripper_labels, is_gripper
 from gemel.services.sim.readout import CONTACT_SENSOR
 
 TABLE = "table"
 FLOOR = "floor_below_table"
 """What parts of the robot stand on that are lower than the table (`floor.py`)."""
-GRIPPER = "gripper"
-_GRIPPER_WORDS = ("finger", "gripper")
 _FRICTION = 0.5
 """Of every contact that the belief says nothing about."""
 _TORSIONAL_M, _ROLLING_M = 0.005, 0.0001
@@ -34,11 +33,7 @@ class Part:
     """The body, where the part is all of it."""
     is_still: bool = False
     """Whether it is fixed to the world, as a robot's base may be."""
-
-
-def is_gripper(words: str) -> bool:
-    """Whether the names of a part or joint are those of a gripper."""
-    return any(word in words.lower() for word in _GRIPPER_WORDS)
+    is_gripper: bool = False
 
 
 def robot_parts(spec: Any) -> tuple[Part, ...]:
@@ -46,20 +41,32 @@ def robot_parts(spec: Any) -> tuple[Part, ...]:
 
     What its file puts into the world itself, such as a floor, is no part of it. Geoms without a name get one.
     """
-    found: dict[str, list[str]] = {}
-    moving = set()
+    solid = [geom for geom in spec.geoms if _can_touch(spec, geom)]
+    grippers = gripper_labels([geom for geom in solid if _is_of_gripper(spec, geom)])
+    found: dict[str, list[Any]] = {}
     for number, geom in enumerate(spec.geoms):
-        link = geom.parent
-        if link.name == spec.worldbody.name or not (geom.contype or geom.conaffinity):
-            continue
-        is_still = _is_still(spec, link)
-        label = GRIPPER if is_gripper(f"{geom.name} {link.name}") and not is_still else geom.name or link.name
-        label = label.replace("/", "_")
-        geom.name = geom.name or f"{link.name}/geom{number}"
-        found.setdefault(label, []).append(geom.name)
-        if not is_still:
-            moving.add(label)
-    return tuple(Part(label, tuple(geoms), is_still=label not in moving) for label, geoms in found.items())
+        if _can_touch(spec, geom):
+            link = geom.parent.name
+            label = grippers[link] if _is_of_gripper(spec, geom) else (geom.name or link).replace("/", "_")
+            geom.name = geom.name or f"{link}/geom{number}"
+            found.setdefault(label, []).append(geom)
+    return tuple(
+        Part(
+            label,
+            tuple(geom.name for geom in geoms),
+            is_still=all(_is_still(spec, geom.parent) for geom in geoms),
+            is_gripper=label in grippers.values(),
+        )
+        for label, geoms in found.items()
+    )
+
+
+def _can_touch(spec: Any, geom: Any) -> bool:
+    return bool((geom.contype or geom.conaffinity) and geom.parent.name != spec.worldbody.name)
+
+
+def _is_of_gripper(spec: Any, geom: Any) -> bool:
+    return is_gripper(f"{geom.name} {geom.parent.name}") and not _is_still(spec, geom.parent)
 
 
 def _is_still(spec: Any, link: Any) -> bool:
