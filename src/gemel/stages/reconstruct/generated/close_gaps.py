@@ -16,7 +16,9 @@ def without_gaps(vertices: Float[np.ndarray, "_ 3"], faces: Int[np.ndarray, "_ 3
         np.round(vertices / (_SAME_PART * size)).astype(np.int64), axis=0, return_index=True, return_inverse=True
     )
     welded = same.reshape(-1)[faces]
-    fans, middles, points = [], [], vertices[first]
+    points = vertices[first]
+    fans: list[tuple[int, int, int]] = []
+    middles: list[np.ndarray] = []
     for loop in _border_loops(welded):
         middle = len(points) + len(middles)
         middles.append(points[loop].mean(axis=0))
