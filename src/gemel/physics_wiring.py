@@ -1,7 +1,7 @@
 """How the stages of physics are wired: prior, draft of the twin, posterior, twin."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -24,7 +24,7 @@ from gemel.services.formats.robot_model import compile_stored_robot
 from gemel.services.formats.toml_table import read_toml
 from gemel.services.kinematics.calibrated_robot import CalibratedRobot
 from gemel.services.sim.commanded import NONE, action_reader
-from gemel.services.sim.contacts import stored_tool_labels
+from gemel.services.sim.grippers import GRIPPER
 from gemel.services.tasks import get_task
 from gemel.stages.assemble.bare_table import SeenTrials
 from gemel.stages.assemble.stage import assemble
@@ -32,7 +32,7 @@ from gemel.stages.identify.drives import with_drives
 from gemel.stages.identify.stage import identify
 from gemel.stages.prior.config import PriorConfig, VlmConfig
 from gemel.stages.prior.material_table import TABLE_FILE
-from gemel.stages.prior.stage import prior
+from gemel.stages.prior.stage import Ranges, prior
 from gemel.stages.prior.vlm.client import Chat
 from gemel.stages.prior.vlm.views import object_pictures
 from gemel.stages.track.episode_views import open_lab
@@ -51,13 +51,14 @@ def make_prior(run: Run, key: str, on_progress: OnProgress) -> tuple[Belief, tup
     capture, reconstruction = run.get("ingest", Capture), run.get("reconstruct", Reconstruction)
     config, path = run.project.prior_config(), run.project.prior_file
     fit = FitData.of(capture, run.get("split", Split))
+    tools = stored_tool_labels(capture.robot, run.store)
     result, info = prior(
         reconstruction,
         config,
         blobs=run.store,
         rng=np.random.default_rng([run.project.settings.seed, 5]),
-        task_ranges=_task_ranges(run),
-        tools=stored_tool_labels(capture.robot, run.store),
+        task_ranges=_of_each_gripper(_task_ranges(run), tools),
+        tools=tools,
         file_table=read_toml(path) if path else None,
         pictures=lambda name: object_pictures(
             name,
@@ -72,6 +73,16 @@ def make_prior(run: Run, key: str, on_progress: OnProgress) -> tuple[Belief, tup
         on_progress=on_progress,
     )
     return result, info.findings
+
+
+def _of_each_gripper(ranges: Ranges, tools: Sequence[str]) -> Ranges:
+    """Ranges in which what a task says of `gripper` is said of each of a robot's grippers."""
+    each = [tool for tool in tools if tool.endswith(f"_{GRIPPER}")]
+    found: dict[str, tuple[float, float]] = {}
+    for name, values in ranges.items():
+        names = [name.replace(f"-{GRIPPER}/", f"-{tool}/") for tool in each] if f"-{GRIPPER}/" in name else []
+        found |= dict.fromkeys(names or [name], values)
+    return found
 
 
 def _chat(config: VlmConfig) -> Chat | None:
@@ -101,7 +112,7 @@ def prior_sources(run: Run) -> dict[str, str]:
     return sources | {"task": hash_json(encode(_task_ranges(run), {}))}
 
 
-def _task_ranges(run: Run) -> Mapping[str, tuple[float, float]]:
+def _task_ranges(run: Run) -> Ranges:
     task = _task(run)
     return task.parameter_ranges if task is not None else {}
 

@@ -42,12 +42,17 @@ class Belief:
 
     parameters: tuple[Parameter, ...]
     samples: Float[np.ndarray, "sample parameter"]
-    weights: Float[np.ndarray, " sample"]
-    """Not negative, sum to one."""
+    weights: Float[np.ndarray, " weight"]
+    """One for each sample; not negative, sum to one."""
     record: BlobRef | None = None
     """How each value came to be, as JSON: what every source said, raw answers of models; None when not recorded."""
 
     def __post_init__(self) -> None:
+        if len(self.samples) != len(self.weights):
+            raise ConfigError(
+                f"Belief has {len(self.samples)} samples and {len(self.weights)} weights.",
+                remedy="give one weight for each sample",
+            )
         total = float(self.weights.sum())
         if (self.weights < 0).any() or not np.isclose(total, 1.0, atol=1e-9):
             raise ConfigError(

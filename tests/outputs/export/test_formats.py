@@ -242,7 +242,7 @@ def test_the_trossen_mobile_ai_is_the_robot_of_a_twin(shared_data: Path, store: 
     fingers = [link for link in scene.links if "carriage" in link.name]
     assert len(fingers) == 4
     assert sum(link.joint is not None and link.joint.follows is not None for link in fingers) == 2
-    assert scene.contact("t_block", "gripper") is not None
+    assert all(scene.contact("t_block", f"{side}_gripper") is not None for side in ("left", "right"))
     reports = export_twin(twin, store, ("mjcf", "urdf", "usd"), tmp_path / "out")
     assert [str(c) for report in reports for c in report.checks if not c.is_passed] == []
     stage = Usd.Stage.Open(str(tmp_path / "out" / "usd" / "scene.usda"))

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gemel.services.sim.flight_recorder import FlightRecorder
+from gemel.services.sim.flight_recorder import FlightRecorder, replay
 from gemel.services.sim.native import SimulatorNative
 from services.sim.made_scenes import servo_arm
 
@@ -38,6 +38,29 @@ def test_a_dump_replays_to_the_same_break_down(tmp_path: Path) -> None:
     again.reset(states["qpos"][-1:], states["qvel"][-1:])
     assert again.rollout(states["commands"][-1:, None], every=int(states["every"])).is_diverged.all()
     assert recorder.dump(0, simulator.model_of(0), every=5, parameters={}) != folder
+
+
+@pytest.mark.parametrize("drawn", [[[0.013, 0.01], [0.047, 0.02]], [[0.0, 0.0], [0.0, 0.0]]])
+def test_a_dump_with_drives_replays_exactly(tmp_path: Path, drawn: list[list[float]]) -> None:
+    """Commands that are under way and play that is taken up are part of the record: every noted state comes again."""
+    simulator = SimulatorNative(servo_arm(), 2, threads=1)
+    names = ["robot/hinge/delay", "robot/hinge/backlash"]
+    simulator.set_parameters(names, np.array(drawn))
+    simulator.reset(np.zeros((1, 2)))
+    recorder = FlightRecorder(tmp_path, keep=6)
+    noted = []
+    for period in range(12):
+        command = np.full((2, 2), 0.3 * np.sin(period))
+        noted.append(simulator.qpos[1])
+        recorder.note(simulator.qpos, simulator.qvel, command, simulator.drive_state())
+        simulator.rollout(command[:, None], every=5, is_ramp=True)
+    folder = recorder.dump(
+        1, simulator.model_of(1), every=5, parameters=dict(zip(names, drawn[1], strict=True)), is_ramp=True
+    )
+    assert folder is not None
+    again = replay(folder).qpos[0]
+    np.testing.assert_allclose(again[:-1], np.array(noted[-5:]), atol=1e-12)
+    np.testing.assert_allclose(again[-1], simulator.qpos[1], atol=1e-12)
 
 
 def test_numbers_go_on_after_the_highest(tmp_path: Path) -> None:

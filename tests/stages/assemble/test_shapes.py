@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from gemel.geometry import SE3, SO3, box_mesh, cylinder_mesh, icosphere_mesh
+from gemel.geometry import SE3, SO3, box_mesh, cylinder_mesh, icosphere_mesh, merge_meshes
 from gemel.services.tasks import get_object
 from gemel.services.tasks.box_union import Box, box_union_mesh
 from gemel.stages.assemble.collider_gap import largest_gap
@@ -14,9 +14,11 @@ from gemel.stages.assemble.hull import hull_corners, hull_mesh, is_inside
 from gemel.stages.assemble.resting import lowest, with_flat_bottom
 
 
-def _cut(vertices: np.ndarray, faces: np.ndarray, *, face_count: int = 2000) -> tuple[np.ndarray, ...]:
+def _cut(
+    vertices: np.ndarray, faces: np.ndarray, *, face_count: int = 2000, convex_gap_m: float = 0.002
+) -> tuple[np.ndarray, ...]:
     rng = np.random.default_rng(0)
-    return convex_pieces(vertices, faces, concavity=0.05, convex_gap_m=0.002, face_count=face_count, rng=rng)
+    return convex_pieces(vertices, faces, concavity=0.05, convex_gap_m=convex_gap_m, face_count=face_count, rng=rng)
 
 
 def test_gap_of_an_angle_is_the_depth_of_its_corner() -> None:
@@ -129,3 +131,35 @@ def test_round_bottoms_stay_round(shape: str) -> None:
     vertices = icosphere_mesh(0.04, 3)[0] if shape == "ball" else cylinder_mesh(0.04, 0.1, 64)[0][:, [2, 1, 0]]
     (same,) = with_flat_bottom((vertices,), SE3.identity(), 0.0015)
     np.testing.assert_array_equal(same, vertices)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_needle_is_never_missed(seed: int) -> None:
+    """All corners are looked at: the stated gap of a ball with a needle of 30 mm is the needle's, whatever the seed."""
+    ball, faces = icosphere_mesh(0.05, 4)
+    needle = ball.copy()
+    needle[0] *= 1.6
+    for seen, pieces in ((needle, hull_corners(ball)), (ball, hull_corners(needle))):
+        gap = largest_gap(seen, faces, (pieces,), np.random.default_rng(seed))
+        assert gap == pytest.approx(0.03, abs=0.0005)
+
+
+def test_cuts_through_the_solid_are_no_surface() -> None:
+    """A box of two halves with a hollow at their cut: the nearest surface of the pieces is outside, not the cut."""
+    vertices, faces = box_mesh((0.2, 0.04, 0.04))
+    left, right = (vertices * [0.5, 1.0, 1.0] + [x, 0.0, 0.0] for x in (-0.05, 0.05))
+    rng = np.random.default_rng(0)
+    assert largest_gap(vertices, faces, (left, right), rng) < 1e-9
+    hollow, hollow_faces = merge_meshes([(vertices, faces), (0.05 * vertices, faces[:, ::-1])])
+    assert largest_gap(hollow, hollow_faces, (left, right), rng) > 0.018
+
+
+def test_a_fine_ball_is_one_piece_with_few_corners() -> None:
+    """Twenty thousand faces need no ten thousand corners, as long as the surface is within the gap."""
+    ball, faces = icosphere_mesh(0.05, 5)
+    (piece,) = _cut(ball, faces)
+    assert len(piece) <= 128
+    assert largest_gap(ball, faces, (piece,), np.random.default_rng(0)) < 0.002
+    (fine,) = _cut(ball, faces, convex_gap_m=0.0005)
+    assert 128 < len(fine) <= 1024
+    assert largest_gap(ball, faces, (fine,), np.random.default_rng(0)) < 0.0005

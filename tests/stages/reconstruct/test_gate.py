@@ -10,11 +10,11 @@ from gemel.artifacts.splatmesh import SplatMesh
 from gemel.errors import SourceError
 from gemel.geometry import box_mesh, face_normals, icosphere_mesh
 from gemel.geometry.mesh_shapes import Mesh, merge_meshes, torus_mesh
+from gemel.services.render.splat_distance import mesh_splat_distance
 from gemel.stages.reconstruct.calibration.config import CalibrationConfig
 from gemel.stages.reconstruct.fitted_object import FittedObject
 from gemel.stages.reconstruct.gate.judge import insist, judge, mesh_findings
 from gemel.stages.reconstruct.gate.self_intersection import intersecting_faces
-from gemel.stages.reconstruct.gate.splat_distance import mesh_splat_distance
 from gemel.stages.reconstruct.gate.view_sectors import view_sectors
 from gemel.stages.reconstruct.located import Located, locate_by_robot
 from gemel.stages.reconstruct.object_views import object_views

@@ -121,11 +121,28 @@ def test_another_shape_is_refused() -> None:
         )  # fmt: skip
 
 
-def test_a_mesh_with_a_gap_becomes_a_solid() -> None:
-    """A box with a missing face's half and inner walls turns into a closed box of the same volume."""
+@pytest.mark.parametrize("missing", [0, 1, 2])
+@pytest.mark.parametrize("is_split", [False, True])
+def test_a_mesh_with_a_gap_becomes_a_solid(missing: int, is_split: bool) -> None:
+    """A box without some faces and with inner walls turns into a closed box of the same volume.
+
+    Also where every face has vertices of its own, as in files with normals.
+    """
     vertices, faces = box_mesh((0.2, 0.1, 0.05))
+    faces = faces[missing:]
+    if is_split:
+        vertices, faces = vertices[faces].reshape(-1, 3), np.arange(3 * len(faces)).reshape(-1, 3)
     inner = box_mesh((0.1, 0.05, 0.02))
     both = np.concatenate([vertices, inner[0]]), np.concatenate([faces, inner[1] + len(vertices)])
     mesh = even_solid(*both, voxel_count=64, face_count=1500, rng=np.random.default_rng(0))
     assert is_watertight(*mesh)
     assert volume(*mesh) == pytest.approx(0.2 * 0.1 * 0.05, rel=0.04)
+
+
+def test_what_encloses_nothing_is_named() -> None:
+    """A sheet with a border that is no loop of a gap: the model is at fault, not the masks."""
+    with pytest.raises(SourceError, match="encloses no volume"):
+        even_solid(
+            np.array([[0.0, 0, 0], [0.1, 0, 0], [0, 0.1, 0]]), np.array([[0, 1, 2]]), voxel_count=32, face_count=200,
+            rng=np.random.default_rng(0),
+        )  # fmt: skip

@@ -4,12 +4,10 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from gemel.artifacts.splatmesh import SplatMesh
 from gemel.artifacts.twin import Twin
 from gemel.errors import ConfigError, GemelError
-from gemel.geometry import bounds, is_watertight, is_winding_consistent, volume
+from gemel.geometry.solid import solid_complaint
 from gemel.outputs.export.cameras import all_cameras
 from gemel.outputs.export.mjcf import file_name
 from gemel.outputs.export.report import STAMP_FILE, UNVERIFIED
@@ -17,12 +15,8 @@ from gemel.outputs.export.scene import ExportScene
 from gemel.outputs.export.usd_prims import prim_name
 from gemel.services.formats.target_folder import check_target_folder
 
-MOST_FACES = 200_000
-"""Past this a texture gives a face less than a few pixels, and simulators and viewers slow down."""
 _SHOWN = 3
 """Files that a message names."""
-_LEAST_FILL = 1e-9
-"""Smallest part of its bounding cube that a solid may fill."""
 
 
 def check_twin(twin: Twin) -> None:
@@ -43,28 +37,9 @@ def check_twin(twin: Twin) -> None:
 
 def check_mesh(name: str, mesh: SplatMesh) -> None:
     """Refuse a mesh that does not bound a solid, or is too fine."""
-    complaint, remedy = _complaint(mesh)
+    complaint, remedy = solid_complaint(mesh.vertices, mesh.faces)
     if complaint:
         raise ConfigError(f"The mesh of {name!r} cannot be exported: {complaint}.", remedy=remedy)
-
-
-def _complaint(mesh: SplatMesh) -> tuple[str, str]:
-    vertices, faces = mesh.vertices, mesh.faces
-    again = "reconstruct the object again, or give a closed model of it"
-    if len(faces) > MOST_FACES:
-        return f"it has {len(faces)} faces, at most {MOST_FACES} are exported", "simplify the model of the object"
-    if not len(faces) or not np.isfinite(vertices).all():
-        return "it has no faces, or vertices that are not finite", again
-    if not is_watertight(vertices, faces):
-        return "it has holes: some edges do not belong to exactly two faces", again
-    if not is_winding_consistent(vertices, faces):
-        return "neighbouring faces are wound in opposite directions", "make all faces look outwards"
-    enclosed, size = volume(vertices, faces), float(np.ptp(bounds(vertices, faces), axis=0).max())
-    if abs(enclosed) <= _LEAST_FILL * size**3:
-        return f"it encloses {enclosed:.3g} m³, which is no volume", again
-    if enclosed < 0.0:
-        return f"its faces look inwards: the signed volume is {enclosed:.3g} m³", "turn all faces over"
-    return "", ""
 
 
 def check_target(out: Path, formats: Sequence[str]) -> None:

@@ -2,7 +2,8 @@
 
 Physics steps are at most 4 ms and divide the task's control period. The integrator is `implicitfast`: servos with much
 damping stay stable, at the price of an Euler step. Friction cones are elliptic with `impratio` 10, so that what rests
-does not creep; scenes with a gripper get iterations against slip besides. The table is a plane.
+does not creep; scenes with a gripper get iterations against slip besides. The table is a plane; parts
+of the robot that are always below it stand on a floor of their own (`floor.py`).
 """
 
 import math
@@ -18,10 +19,12 @@ from gemel.artifacts.twin import Twin
 from gemel.errors import ConfigError, MissingExtraError
 from gemel.geometry import SE3, Inertia
 from gemel.services.sim.articulated import add_articulated
-from gemel.services.sim.contacts import GRIPPER, TABLE, Part, add_contact, add_force_sensor, robot_parts, touching
+from gemel.services.sim.contacts import TABLE, Part, add_contact, add_force_sensor, robot_parts, touching
+from gemel.services.sim.floor import add_plane, move_to_floor
 from gemel.services.sim.looks import add_looks
 from gemel.services.sim.parameters import ParameterMap
 from gemel.services.sim.robot_spec import calibrated_robot
+from gemel.services.sim.scene_names import check_contact_names, check_object_names
 from gemel.services.sim.set_apart import set_apart
 from gemel.services.sim.slots import resting_commands
 
@@ -121,20 +124,25 @@ def compile_twin(
     draw = mean_draw(twin) if draw is None else draw
     has_robot = twin.robot is not None and config.is_robot_included
     spec, robot = _robot(twin, blobs) if has_robot else (mujoco.MjSpec(), ())
+    check_object_names([*twin.colliders, *twin.reconstruction.articulated], robot, spec)
     objects = [_add_object(spec, twin, blobs, name) for name in twin.colliders]
     fixtures = [
         add_articulated(spec, name, thing, twin.reconstruction.placements.get(name, SE3.identity()), blobs)
         for name, thing in twin.reconstruction.articulated.items()
     ]
-    table = _add_table(spec, twin)
-    _set_options(spec, twin, config, has_gripper=any(part.label == GRIPPER for part in robot))
-    for first, second in touching(objects, fixtures, robot, table):
+    table = add_plane(spec, TABLE, twin.table_height_m) if twin.table_height_m is not None else None
+    _set_options(spec, twin, config, has_gripper=any(part.is_gripper for part in robot))
+    pairs = list(touching(objects, fixtures, robot, table))
+    check_contact_names(pairs)
+    for first, second in pairs:
         add_contact(spec, first, second, dimension=_dimension({*twin.belief.names, *draw}, first, second))
         if config.has_force_sensors:
             add_force_sensor(spec, first, second)
     if config.has_looks:
         add_looks(spec, twin, draw)
     model = _compiled(spec)
+    if twin.table_height_m is not None and move_to_floor(spec, model, robot, twin.table_height_m):
+        model = _compiled(spec)
     _write(spec, model, draw, is_partial=not config.is_robot_included)
     return CompiledTwin(spec, model, tuple(twin.colliders), twin.joints if has_robot else ())
 
@@ -148,20 +156,13 @@ def _robot(twin: Twin, blobs: Blobs) -> tuple[Any, tuple[Part, ...]]:
     assert twin.robot is not None
     seen = twin.reconstruction
     offsets = seen.joint_offsets if twin.joints else np.zeros(0)
-    spec, as_filed = calibrated_robot(
-        twin.robot, blobs, Ts_world_base=seen.Ts_world_base, joints=twin.joints, offsets=offsets
-    )
-    return spec, robot_parts(spec, as_filed)
+    spec = calibrated_robot(twin.robot, blobs, Ts_world_base=seen.Ts_world_base, joints=twin.joints, offsets=offsets)
+    return spec, robot_parts(spec)
 
 
 def _add_object(spec: Any, twin: Twin, blobs: Blobs, name: str) -> Part:
     import mujoco
 
-    if name in {TABLE, *(body.name for body in spec.bodies)} or "/" in name:
-        raise ConfigError(
-            f"An object cannot be called {name!r}: a part of the scene has that name, or it has a slash.",
-            remedy="give the object another name under [objects] in twin.toml",
-        )
     pose, inertia = twin.initial_poses[name], _inertia(twin, name)
     tensor = inertia.I_BBcm_B
     body = spec.worldbody.add_body(
@@ -196,18 +197,6 @@ def _inertia(twin: Twin, name: str) -> Inertia:
     return twin.inertias[name]
 
 
-def _add_table(spec: Any, twin: Twin) -> Part | None:
-    import mujoco
-
-    if twin.table_height_m is None:
-        return None
-    spec.worldbody.add_geom(
-        name=TABLE, type=mujoco.mjtGeom.mjGEOM_PLANE, size=[2.0, 2.0, 0.1], pos=[0.0, 0.0, twin.table_height_m],
-        contype=0, conaffinity=0,
-    )  # fmt: skip
-    return Part(TABLE, (TABLE,))
-
-
 def _set_options(spec: Any, twin: Twin, config: CompileConfig, *, has_gripper: bool) -> None:
     import mujoco
 
@@ -224,8 +213,7 @@ def _dimension(names: Set[str], first: Part, second: Part) -> int:
     labels = (f"contact/{first.label}-{second.label}", f"contact/{second.label}-{first.label}")
     if any(f"{label}/rolling" in names for label in labels):
         return 6
-    is_gripped = GRIPPER in (first.label, second.label)
-    return 4 if is_gripped or any(f"{label}/torsional" in names for label in labels) else 3
+    return 4 if first.is_gripper or second.is_gripper or any(f"{label}/torsional" in names for label in labels) else 3
 
 
 def _compiled(spec: Any) -> Any:
@@ -245,7 +233,7 @@ def _write(spec: Any, model: Any, draw: Draw, *, is_partial: bool) -> None:
     import mujoco
 
     parameters = ParameterMap(model)
-    names = [name for name in draw if not is_partial or name in parameters.names]
+    names = [name for name in draw if not is_partial or parameters.has(name)]
     if not names:
         return
     for field, rows in parameters.settings(names, np.array([[draw[name] for name in names]])).fields.items():

@@ -1,7 +1,7 @@
 """Which parts of a scene touch: explicit pairs of geoms, so that every contact has its own friction, and sensors.
 
 A contact is called `A-B`. A and B are objects, `table`, or parts of the robot: `gripper` for everything with gripper
-or finger in its name, else the name of the geom, else of the link.
+or finger in its name (`left_gripper` and so on where there are several), else the name of the geom, else of the link.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,11 +13,12 @@ import numpy as np
 from gemel.artifacts.blob import Blobs
 from gemel.artifacts.robot import RobotModel
 from gemel.services.formats.robot_model import stored_robot_spec
+from gemel.services.sim.grippers import gripper_labels, is_gripper
 from gemel.services.sim.readout import CONTACT_SENSOR
 
 TABLE = "table"
-GRIPPER = "gripper"
-_GRIPPER_WORDS = ("finger", "gripper")
+FLOOR = "floor_below_table"
+"""What parts of the robot stand on that are lower than the table (`floor.py`)."""
 _FRICTION = 0.5
 """Of every contact that the belief says nothing about."""
 _TORSIONAL_M, _ROLLING_M = 0.005, 0.0001
@@ -33,41 +34,61 @@ class Part:
     geoms: tuple[str, ...]
     body: str = ""
     """The body, where the part is all of it."""
+    is_still: bool = False
+    """Whether it is fixed to the world, as a robot's base may be."""
+    is_gripper: bool = False
 
 
-def is_gripper(words: str) -> bool:
-    """Whether the names of a part or joint are those of a gripper."""
-    return any(word in words.lower() for word in _GRIPPER_WORDS)
+def robot_parts(spec: Any) -> tuple[Part, ...]:
+    """Parts of a robot that can touch: geoms that collide in its own model, on links that move and on still ones.
 
-
-def robot_parts(spec: Any, model: Any) -> tuple[Part, ...]:
-    """Parts of a robot that can touch: geoms that collide in its own model, on links that move.
-
-    `model` is the compiled `spec`. Geoms without a name get one.
+    What its file puts into the world itself, such as a floor, is no part of it. Geoms without a name get one.
     """
-    found: dict[str, list[str]] = {}
+    solid = [geom for geom in spec.geoms if _can_touch(spec, geom)]
+    grippers = gripper_labels([geom for geom in solid if _is_of_gripper(spec, geom)])
+    found: dict[str, list[Any]] = {}
     for number, geom in enumerate(spec.geoms):
-        link = geom.parent.name
-        is_still = link == spec.worldbody.name or model.body_weldid[model.body(link).id] == 0
-        if is_still or not (geom.contype or geom.conaffinity):
-            continue
-        label = GRIPPER if is_gripper(f"{geom.name} {link}") else geom.name or link
-        geom.name = geom.name or f"{link}/geom{number}"
-        found.setdefault(label.replace("/", "_"), []).append(geom.name)
-    return tuple(Part(label, tuple(geoms)) for label, geoms in found.items())
+        if _can_touch(spec, geom):
+            link = geom.parent.name
+            label = grippers[link] if _is_of_gripper(spec, geom) else (geom.name or link).replace("/", "_")
+            geom.name = geom.name or f"{link}/geom{number}"
+            found.setdefault(label, []).append(geom)
+    return tuple(
+        Part(
+            label,
+            tuple(geom.name for geom in geoms),
+            is_still=all(_is_still(spec, geom.parent) for geom in geoms),
+            is_gripper=label in grippers.values(),
+        )
+        for label, geoms in found.items()
+    )
 
 
 def stored_tool_labels(robot: RobotModel | None, blobs: Blobs) -> tuple[str, ...]:
     """Labels of what a stored robot works with; none without a robot."""
-    if robot is None:
-        return ()
-    spec = stored_robot_spec(robot, blobs)
-    return tool_labels(spec, spec.copy().compile())
+    return () if robot is None else tool_labels(stored_robot_spec(robot, blobs))
 
 
-def tool_labels(spec: Any, model: Any) -> tuple[str, ...]:
-    """Labels of the parts that a robot works with: those beyond which no other part of it can touch."""
-    parts = robot_parts(spec, model)
+def _can_touch(spec: Any, geom: Any) -> bool:
+    return bool((geom.contype or geom.conaffinity) and geom.parent.name != spec.worldbody.name)
+
+
+def _is_of_gripper(spec: Any, geom: Any) -> bool:
+    return is_gripper(f"{geom.name} {geom.parent.name}") and not _is_still(spec, geom.parent)
+
+
+def _is_still(spec: Any, link: Any) -> bool:
+    """Whether no joint lies between a link and the world. Asked of the description: compiling may fuse links away."""
+    while link is not None and link.name != spec.worldbody.name:
+        if len(link.joints):
+            return False
+        link = link.parent
+    return True
+
+
+def tool_labels(spec: Any) -> tuple[str, ...]:
+    """Labels of the parts that a robot works with: moving ones beyond which no other part of it can touch."""
+    parts = [part for part in robot_parts(spec) if not part.is_still]
     link_from_geom = {geom.name: geom.parent for geom in spec.geoms}
     inner = set()
     for part in parts:
@@ -84,7 +105,8 @@ def touching(
 ) -> Iterator[tuple[Part, Part]]:
     """All contacts of a scene; fixtures are objects that stand where they are.
 
-    What the robot's parts do to each other is left to the robot's own model.
+    What the robot's parts do to each other is left to the robot's own model. Its still parts do not touch the table,
+    on which they may stand.
     """
     ground = [table] if table is not None else []
     for i, first in enumerate(objects):
@@ -94,7 +116,7 @@ def touching(
         for part in robot:
             yield fixture, part
     for part in robot:
-        for second in ground:
+        for second in ground if not part.is_still else ():
             yield part, second
 
 

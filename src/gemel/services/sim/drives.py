@@ -15,6 +15,8 @@ DRIVE_KINDS = ("delay", "backlash", "lead")
 """What `robot/JOINT/KIND` may be of a drive; none of it is part of a compiled model."""
 Commands = Float[np.ndarray, "_ _ control"]
 PerControl = Float[np.ndarray, "sim control"]
+DriveState = tuple[Commands, PerControl]
+"""Undelayed commands of the last physics steps, the latest last, and where the play stands."""
 
 
 def is_drive_parameter(name: str) -> bool:
@@ -70,6 +72,17 @@ class Drives:
         if missing > 0:
             self._past = np.concatenate([np.repeat(self._past[:, :1], missing, axis=1), self._past], axis=1)
         self.start(held, rows)
+
+    def state(self) -> DriveState:
+        """What all drives hold, to be kept."""
+        return self._past.copy(), self._link.copy()
+
+    def resume(self, past: Commands, link: PerControl, rows: Int[np.ndarray, " row"]) -> None:
+        """Drives of some simulations hold what `state` said of them; to be called after settings and `start`."""
+        depth = self._past.shape[1]
+        before = np.repeat(past[:, :1], max(0, depth - past.shape[1]), axis=1)
+        self._past[rows] = np.concatenate([before, past], axis=1)[:, -depth:]
+        self._link[rows] = link
 
     @property
     def latest(self) -> PerControl:

@@ -1,8 +1,9 @@
 """The last states of simulations, written to a folder when one of them breaks down, so that it can be looked at again.
 
 A dump is three files: `model.mjb`, MuJoCo's own format, with the values of that simulation; `states.npz`, positions,
-velocities and commands of the last control periods, oldest first; and `parameters.json`. Nothing here stops the
-simulations: a recorder that cannot write says so once, and one that has written enough only counts.
+velocities and commands of the last control periods, oldest first, with what its drives held at the start of each; and
+`parameters.json`. `replay` runs it again. Nothing here stops the simulations: a recorder that cannot write says so
+once, and one that has written enough only counts.
 """
 
 import itertools
@@ -18,6 +19,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from gemel.services.sim.drives import DriveState, is_drive_parameter
+from gemel.services.sim.simulator import Rollout
+
 MOST_DUMPS = 20
 """What one recorder writes: a scene that breaks down often does so for one reason."""
 _NUMBERED = re.compile(r"diverged-(\d+)")
@@ -30,7 +34,7 @@ class FlightRecorder:
         self.folder = folder
         self.left_out = 0
         """Break-downs that were not written: too many of them, or a disk that does not take them."""
-        self._periods: deque[tuple[np.ndarray, np.ndarray, np.ndarray]] = deque(maxlen=keep)
+        self._periods: deque[tuple[np.ndarray, np.ndarray, np.ndarray, DriveState | None]] = deque(maxlen=keep)
         self.room = most
         """How many more dumps this recorder writes."""
         self._is_warned = False
@@ -44,25 +48,38 @@ class FlightRecorder:
         qpos: Float[np.ndarray, "sim nq"],
         qvel: Float[np.ndarray, "sim nv"],
         commands: Float[np.ndarray, "sim nu"],
+        drives: DriveState | None = None,
     ) -> None:
-        """States at the start of a period and the commands that were given for it; kept, so do not write to them."""
-        self._periods.append((qpos, qvel, commands))
+        """States at the start of a period and the commands that were given for it; kept, so do not write to them.
+
+        `drives` is what drives held then, from `drive_state` of the simulations.
+        """
+        self._periods.append((qpos, qvel, commands, drives))
 
     def dump(
-        self, sim: int, model: Any, *, every: int, parameters: Mapping[str, float], periods: int | None = None
+        self,
+        sim: int,
+        model: Any,
+        *,
+        every: int,
+        parameters: Mapping[str, float],
+        periods: int | None = None,
+        is_ramp: bool = False,
     ) -> Path | None:
         """Write what led to the break-down of one simulation; `model` is its own `mujoco.MjModel`.
 
-        `periods` are those since its reset: older ones belong to another episode. None where nothing was written.
+        `every` and `is_ramp` say how commands were carried out, as in `rollout`. `periods` are those since its reset:
+        older ones belong to another episode. None where nothing was written.
         """
         if self.room < 1:
             self.left_out += 1
             return None
         self.room -= 1
+        how = {"every": np.array(every), "is_ramp": np.array(is_ramp)}
         try:
             target = self._new_folder()
             try:
-                self._write(target, sim, model, every, parameters, periods)
+                self._write(target, sim, model, parameters, self._rows(sim, periods) | how)
             except OSError:
                 shutil.rmtree(target, ignore_errors=True)
                 raise
@@ -85,17 +102,28 @@ class FlightRecorder:
             return target
         raise AssertionError("numbers do not end")
 
-    def _write(
-        self, target: Path, sim: int, model: Any, every: int, parameters: Mapping[str, float], periods: int | None
-    ) -> None:
-        import mujoco
-
+    def _rows(self, sim: int, periods: int | None) -> dict[str, np.ndarray]:
+        """What was noted of one simulation since its reset, oldest first."""
         oldest = 0 if periods is None else max(0, len(self._periods) - periods)
         kept = list(self._periods)[oldest:]
         rows = {
-            name: np.array([period[i][sim] for period in kept]) for i, name in enumerate(("qpos", "qvel", "commands"))
+            name: np.array([period[i][sim] for period in kept])  # type: ignore[index]
+            for i, name in enumerate(("qpos", "qvel", "commands"))
         }
-        np.savez(target / "states.npz", allow_pickle=False, every=np.array(every), **rows)
+        held = [period[3] for period in kept]
+        if held and all(state is not None for state in held):
+            pasts = [state[0][sim] for state in held if state is not None]
+            depth = max(len(past) for past in pasts)
+            rows["drive_past"] = np.array([np.pad(p, ((depth - len(p), 0), (0, 0)), mode="edge") for p in pasts])
+            rows["drive_link"] = np.array([state[1][sim] for state in held if state is not None])
+        return rows
+
+    def _write(
+        self, target: Path, sim: int, model: Any, parameters: Mapping[str, float], rows: Mapping[str, np.ndarray]
+    ) -> None:
+        import mujoco
+
+        np.savez(target / "states.npz", allow_pickle=False, **rows)
         facts = {"simulation": sim, "parameters": {name: float(value) for name, value in parameters.items()}}
         (target / "parameters.json").write_text(json.dumps(facts, indent=1))
         whole = np.empty(mujoco.mj_sizeModel(model), dtype=np.uint8)
@@ -110,3 +138,22 @@ class FlightRecorder:
                 "Simulations go on without. Check permissions and free space, or give another folder.",
                 stacklevel=2,
             )
+
+
+def replay(folder: Path) -> Rollout:
+    """What a dump's commands lead to from its oldest state, on the processor: the break-down once more."""
+    import mujoco
+
+    from gemel.services.sim.native import SimulatorNative
+
+    with np.load(folder / "states.npz", allow_pickle=False) as file:
+        states = {name: file[name] for name in file.files}
+    parameters = json.loads((folder / "parameters.json").read_text())["parameters"]
+    simulator = SimulatorNative(mujoco.MjModel.from_binary_path(str(folder / "model.mjb")), 1, threads=1)
+    drives = [name for name in parameters if is_drive_parameter(name)]  # the rest is in the model
+    if drives:
+        simulator.set_parameters(drives, np.array([[parameters[name] for name in drives]]))
+    simulator.reset(states["qpos"][:1], states["qvel"][:1], commands=states["commands"][:1])
+    if "drive_past" in states:
+        simulator.resume_drives(states["drive_past"][:1], states["drive_link"][:1])
+    return simulator.rollout(states["commands"][None], every=int(states["every"]), is_ramp=bool(states["is_ramp"]))

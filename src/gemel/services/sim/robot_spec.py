@@ -28,13 +28,13 @@ def calibrated_robot(
     Ts_world_base: SE3,
     joints: Sequence[str],
     offsets: Float[np.ndarray, " joint"],
-) -> tuple[Any, Any]:
-    """The robot as a `mujoco.MjSpec`, and the `mujoco.MjModel` that it is as its file has it.
+) -> Any:
+    """The robot as a `mujoco.MjSpec`.
 
     `joints` names the model's joint of each offset, empty where a logged joint is none of the model's.
     """
     spec = stored_robot_spec(robot, blobs)
-    _check_joints(robot, joints)
+    _check_joints(robot, joints, len(offsets))
     as_filed = spec.copy().compile()  # compiling fuses still links away
     if Ts_world_base.batch_shape[0]:
         _place_roots(spec, as_filed, Ts_world_base)
@@ -45,10 +45,15 @@ def calibrated_robot(
         spec.delete(key)
     if as_filed.nu == 0:
         _add_servos(spec, as_filed)
-    return spec, as_filed
+    return spec
 
 
-def _check_joints(robot: RobotModel, joints: Sequence[str]) -> None:
+def _check_joints(robot: RobotModel, joints: Sequence[str], offset_count: int) -> None:
+    if len(joints) != offset_count:
+        raise ConfigError(
+            f"The twin has {len(joints)} logged joints; its reconstruction has offsets of {offset_count}.",
+            remedy="reconstruct again with the capture that the joints are from: `gemel run DIR --from reconstruct`",
+        )
     missing = [name for name in joints if name and name not in robot.joint_names]
     if missing:
         raise ConfigError(
@@ -65,11 +70,25 @@ def _place_roots(spec: Any, model: Any, Ts_world_base: SE3) -> None:
             "links.",
             remedy="run the reconstruct stage again with this robot model",
         )
-    for row, root in enumerate(roots):
-        body = spec.body(model.body(root).name)
-        T_parent_root = _still_pose(spec, body).inverse() @ Ts_world_base[row]
-        _clear_other_orientation(body)
-        body.pos, body.quat = T_parent_root.translation, T_parent_root.rotation.wxyz
+    bodies = [spec.body(model.body(root).name) for root in roots]
+    carriers = [_carrier(spec, body) for body in bodies]
+    for row, (body, carrier) in enumerate(zip(bodies, carriers, strict=True)):
+        is_alone = [other.name for other in carriers].count(carrier.name) == 1
+        # What a root hangs on comes along, unless it carries two roots that were calibrated apart.
+        moved = carrier if is_alone else body
+        T_moved_root = (_still_pose(spec, moved) @ _own_pose(spec, moved)).inverse() @ (
+            _still_pose(spec, body) @ _own_pose(spec, body)
+        )
+        T_parent_moved = _still_pose(spec, moved).inverse() @ Ts_world_base[row] @ T_moved_root.inverse()
+        _clear_other_orientation(moved)
+        moved.pos, moved.quat = T_parent_moved.translation, T_parent_moved.rotation.wxyz
+
+
+def _carrier(spec: Any, body: Any) -> Any:
+    """The body that a root link hangs on, directly in the world: itself, or a still link that the compiler fuses."""
+    while body.parent is not None and body.parent.name != spec.worldbody.name:
+        body = body.parent
+    return body
 
 
 def _still_pose(spec: Any, body: Any) -> SE3:

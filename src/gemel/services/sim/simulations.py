@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from gemel.errors import ConfigError
 from gemel.geometry import SE3
 from gemel.services.sim.body_poses import body_poses
-from gemel.services.sim.drives import Drives, DriveSettings
+from gemel.services.sim.drives import Drives, DriveSettings, DriveState
 from gemel.services.sim.parameters import ParameterMap
 from gemel.services.sim.readout import broke_down, contact_sensors
 from gemel.services.sim.simulator import Rollout
@@ -96,6 +96,14 @@ class Simulations(ABC):
         self._place(chosen, qpos, np.broadcast_to(still, (len(chosen), self.model.nv)), held)
         self._drives.start(np.array(held), chosen)
         self._is_diverged[chosen] = ~np.isfinite(qpos).all(axis=1)
+
+    def drive_state(self) -> DriveState:
+        """What drives hold of earlier commands, (sim, step, nu) and (sim, nu)."""
+        return self._drives.state()
+
+    def resume_drives(self, past: Float[np.ndarray, "_ step nu"], link: Float[np.ndarray, "_ nu"]) -> None:
+        """Go on with what `drive_state` said of each simulation; after `set_parameters` and `reset`."""
+        self._drives.resume(past, link, np.arange(self.count))
 
     def rollout(self, controls: Float[np.ndarray, "_ t nu"], *, every: int, is_ramp: bool = False) -> Rollout:
         """Go on from the present state with commands that last `every` physics steps each.

@@ -17,8 +17,8 @@ class Rollout:
     qpos: Float[np.ndarray, "sim t nq"]
     qvel: Float[np.ndarray, "sim t nv"]
     is_diverged: Bool[np.ndarray, " sim"]
-    """True where the simulation broke down: numbers that are not finite, or speeds that nothing on a table has. Its
-    later entries repeat the last ones."""
+    """True where the simulation broke down, until it is reset: numbers that are not finite, after which entries repeat
+    the last ones, or speeds that nothing on a table has, with which it goes on."""
     contact_forces: Mapping[str, Float[np.ndarray, "sim t 3"]]
     """Force of A on B by contact `A-B`, in the world frame [N], at the last physics step of each command. Only for
     scenes that were compiled with force sensors."""

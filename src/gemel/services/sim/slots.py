@@ -14,8 +14,8 @@ from jaxtyping import Float
 
 from gemel.services.sim.restitution import damping_ratio, restitution
 
-_HINGE_OR_SLIDE = (2, 3)
-"""Codes of mujoco.mjtJoint."""
+HINGE_OR_SLIDE = (2, 3)
+"""Codes of mujoco.mjtJoint: slide, then hinge."""
 _ON_A_JOINT = (0, 1)
 """Codes of mujoco.mjtTrn: joint, and joint in its parent's frame."""
 _AFFINE_BIAS = 1
@@ -115,7 +115,7 @@ def controls(model: Any) -> tuple[Control, ...]:
         is_alone = model.actuator_trntype[a] in _ON_A_JOINT and moved.count(joint) == 1
         is_servo = is_alone and model.actuator_biastype[a] == _AFFINE_BIAS
         label = model.joint(joint).name if is_alone else model.actuator(a).name
-        is_rotary = not (is_alone and model.jnt_type[joint] == _HINGE_OR_SLIDE[0])
+        is_rotary = not (is_alone and model.jnt_type[joint] == HINGE_OR_SLIDE[0])
         index = int(model.actuator_ctrladr[a])
         found.append(Control(label or f"actuator{a}", index, a, joint if is_servo else None, is_rotary))
     return tuple(found)
@@ -170,10 +170,10 @@ def _contacts(model: Any) -> Iterator[tuple[str, PlainParameter]]:
 def _joints(model: Any) -> Iterator[tuple[str, PlainParameter]]:
     driven = driven_roots(model)
     for j in range(model.njnt):
-        if model.jnt_type[j] not in _HINGE_OR_SLIDE:
+        if model.jnt_type[j] not in HINGE_OR_SLIDE:
             continue
         name, dof = model.joint(j).name, int(model.jnt_dofadr[j])
-        is_rotary = model.jnt_type[j] == _HINGE_OR_SLIDE[1]
+        is_rotary = model.jnt_type[j] == HINGE_OR_SLIDE[1]
         force, per_speed = ("N·m", "N·m·s/rad") if is_rotary else ("N", "N·s/m")
         is_robot = model.body_rootid[model.jnt_bodyid[j]] in driven
         yield (

@@ -9,7 +9,7 @@ import numpy as np
 import warp as wp  # noqa: TID253
 from jaxtyping import Float, Int
 
-from gemel.services.sim.drives import Drives, DriveSettings
+from gemel.services.sim.drives import Drives, DriveSettings, DriveState
 from gemel.services.sim.warp_kernel import drive
 from gemel.services.sim.warp_rows import write_rows
 
@@ -37,6 +37,24 @@ class DrivesWarp(Drives):
                 self._held[name] = self._on_device(array)
             else:
                 write_rows(self._held[name], rows, array[rows])
+
+    def state(self) -> DriveState:
+        """What all drives hold, to be kept; fetched only where it is more than the latest command."""
+        if self.settings.is_ideal:
+            return self._latest[:, None].copy(), self._latest.copy()
+        return self._held["past"].numpy(), self._held["link"].numpy()
+
+    def resume(
+        self,
+        past: Float[np.ndarray, "row step control"],
+        link: Float[np.ndarray, "row control"],
+        rows: Int[np.ndarray, " row"],
+    ) -> None:
+        """Drives of some simulations hold what `state` said of them; to be called after settings and `start`."""
+        super().resume(past, link, rows)
+        self._latest[rows] = past[:, -1]
+        for name, array in self._arrays().items():
+            write_rows(self._held[name], rows, array[rows])
 
     @property
     def latest(self) -> Float[np.ndarray, "sim control"]:

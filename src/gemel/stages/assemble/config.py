@@ -18,7 +18,7 @@ class AssembleConfig:
     flat_m: float = 0.0015
     """Bottoms that are flat up to this are made flat, so that objects do not rock on the noise of their shape [m]."""
     lift_m: float = 0.01
-    """Objects that are so near to the table are put on it [m]."""
+    """Objects that are so near to the table, or to an object below them, are put on it [m]."""
     density_kg_m3: float = 700.0
     """Of objects whose mass the belief does not say [kg/m³]."""
     settle_s: float = 5.0

@@ -6,7 +6,7 @@ from jaxtyping import Float, Int
 from gemel.errors import MissingExtraError
 from gemel.geometry import volume
 from gemel.stages.assemble.collider_gap import largest_gap
-from gemel.stages.assemble.hull import hull_corners
+from gemel.stages.assemble.hull import fewer_corners, hull_corners
 
 Points = Float[np.ndarray, "_ 3"]
 _MOST_CORNERS = 64
@@ -23,11 +23,18 @@ def convex_pieces(
 ) -> tuple[Points, ...]:  # fmt: skip
     """Corners of each piece [m]: one piece where the convex hull will do, else as many as CoACD cuts (Wei et al. 2022).
 
-    The hull will do where it is nowhere farther than `convex_gap_m` from the surface.
+    The hull will do where it is nowhere farther than `convex_gap_m` from the surface; of its corners as few are kept as
+    that allows.
     """
-    whole = (hull_corners(vertices),)
-    if largest_gap(vertices, faces, whole, rng) <= convex_gap_m:
-        return whole
+    corners = hull_corners(vertices)
+    if largest_gap(vertices, faces, (corners,), rng) <= convex_gap_m:
+        most = _MOST_CORNERS
+        while most < len(corners):
+            fewer = (fewer_corners(corners, most),)
+            if largest_gap(vertices, faces, fewer, rng) <= convex_gap_m:
+                return fewer
+            most *= 2
+        return (corners,)
     return _cut(*_simplified(vertices, faces, face_count), concavity)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 Points = Float[np.ndarray, "_ 3"]
+_ROUNDING_M = 1e-9
 
 
 def hull_corners(points: Points) -> Float[np.ndarray, "_ 3"]:
@@ -11,6 +12,21 @@ def hull_corners(points: Points) -> Float[np.ndarray, "_ 3"]:
     from scipy.spatial import ConvexHull
 
     return points[np.sort(ConvexHull(points).vertices)]
+
+
+def fewer_corners(corners: Points, most: int) -> Float[np.ndarray, "_ 3"]:
+    """At most about `most` of the corners of a hull: the farthest outside what is spanned already comes next."""
+    from scipy.spatial import ConvexHull
+
+    signs = np.array(np.meshgrid(*[[-1.0, 0.0, 1.0]] * 3)).reshape(3, -1).T
+    chosen = np.unique(np.argmax(corners @ signs[np.any(signs != 0.0, axis=1)].T, axis=0)).tolist()
+    while len(chosen) < min(most, len(corners)):
+        equations = ConvexHull(corners[chosen]).equations
+        outside = (corners @ equations[:, :3].T + equations[:, 3]).max(axis=1)
+        if outside.max() < _ROUNDING_M:
+            break
+        chosen.append(int(np.argmax(outside)))
+    return corners[np.sort(chosen)]
 
 
 def hull_mesh(points: Points) -> tuple[Float[np.ndarray, "_ 3"], Int[np.ndarray, "_ 3"]]:

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float
 
 from gemel.artifacts.belief import Belief
-from gemel.artifacts.blob import BlobRef, Blobs
+from gemel.artifacts.blob import Blobs
 from gemel.artifacts.capture import JointSignal
 from gemel.artifacts.finding import Finding, Severity
 from gemel.artifacts.reconstruction import Reconstruction
@@ -23,17 +23,17 @@ from gemel.artifacts.robot import RobotModel
 from gemel.artifacts.splatmesh import SplatMesh
 from gemel.artifacts.task import Task
 from gemel.artifacts.twin import Twin
-from gemel.errors import GemelError
-from gemel.geometry import SE3, Inertia, is_watertight, is_winding_consistent, volume
+from gemel.errors import ConfigError, GemelError
+from gemel.geometry import SE3, Inertia
 from gemel.services.sim.compile import compile_twin
 from gemel.services.sim.parameters import ParameterMap
 from gemel.stages.assemble.bare_table import SeenTrials, with_bare_table
 from gemel.stages.assemble.collider_gap import largest_gap
 from gemel.stages.assemble.config import AssembleConfig
 from gemel.stages.assemble.convex import convex_pieces
-from gemel.stages.assemble.gate import insist, judge
-from gemel.stages.assemble.hull import hull_mesh
-from gemel.stages.assemble.resting import lowest, with_flat_bottom
+from gemel.stages.assemble.gate import check_meshes, insist, judge
+from gemel.stages.assemble.resting import with_flat_bottom
+from gemel.stages.assemble.standing import Pieces, put_down
 
 OnProgress = Callable[[float], None]
 
@@ -43,16 +43,6 @@ class AssembleInfo:
     """What was noticed."""
 
     findings: tuple[Finding, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class _Solid:
-    """One object, ready to be touched."""
-
-    pieces: tuple[BlobRef, ...]
-    gap_m: float
-    inertia: Inertia
-    T_world_object: SE3
 
 
 def assemble(
@@ -74,34 +64,53 @@ def assemble(
     `home` are logged joint positions at which the robot waits for a trial; None where nobody knows them. `trials` show
     the table where objects lay in the scan; None where nothing has been tracked yet.
     """
+    check_meshes(reconstruction)
+    _check_home(home, len(joints))
     findings = list(_scene_findings(reconstruction))
     if trials is not None:
         reconstruction, unseen = with_bare_table(reconstruction, trials)
         findings += unseen
     table_height_m = table_height(reconstruction)
-    solids: dict[str, _Solid] = {}
+    pieces: dict[str, Pieces] = {}
     for index, (name, mesh) in enumerate(reconstruction.objects.items()):
-        solids[name], noted = _solid(name, mesh, reconstruction.placements[name], table_height_m, config, blobs, rng)
-        findings += noted
+        pieces[name] = _pieces(mesh, reconstruction.placements[name], config, rng)
         on_progress((index + 1) / (len(reconstruction.objects) + 1))
+    poses, left = put_down(pieces, reconstruction.placements, table_height_m, config.lift_m)
+    findings += [_not_on_table(name, above_m) for name, above_m in left.items()]
     twin = Twin(
         robot=robot,
         reconstruction=reconstruction,
         belief=belief,
-        colliders={name: solid.pieces for name, solid in solids.items()},
-        initial_poses={name: solid.T_world_object for name, solid in solids.items()},
+        colliders={
+            name: tuple(blobs.put_table({"vertices": piece}) for piece in parts) for name, parts in pieces.items()
+        },
+        initial_poses=poses,
         task=task,
-        inertias={name: solid.inertia for name, solid in solids.items()},
-        collider_gaps_m={name: solid.gap_m for name, solid in solids.items()},
+        inertias={
+            name: Inertia.from_mesh(mesh.vertices, mesh.faces, config.density_kg_m3)
+            for name, mesh in reconstruction.objects.items()
+        },
+        collider_gaps_m={
+            name: largest_gap(mesh.vertices, mesh.faces, pieces[name], rng)
+            for name, mesh in reconstruction.objects.items()
+        },
         table_height_m=table_height_m,
         joints=tuple(_model_joint(joint) for joint in joints) if robot is not None else (),
     )
     twin, left_out = _with_known(twin, blobs, has_bounce=config.has_bounce)
     findings += left_out
-    findings += judge(twin, blobs, config, home=home)
+    findings += judge(twin, blobs, config, home=home, rng=rng)
     if config.is_gate_strict:
         insist(findings)
     return twin, AssembleInfo(tuple(findings))
+
+
+def _check_home(home: Float[np.ndarray, " joint"] | None, joint_count: int) -> None:
+    if home is not None and (len(home) != joint_count or not np.isfinite(home).all()):
+        raise ConfigError(
+            f"The robot waits at {np.round(home, 3).tolist()}; {joint_count} finite joint positions were expected.",
+            remedy="give the position of each logged joint, in their order, or none",
+        )
 
 
 def _model_joint(joint: JointSignal) -> str:
@@ -120,35 +129,13 @@ def table_height(reconstruction: Reconstruction) -> float | None:
     return min(ends, default=None)
 
 
-def _solid(
-    name: str, mesh: SplatMesh, placement: SE3, table_height_m: float | None, config: AssembleConfig, blobs: Blobs,
-    rng: np.random.Generator,
-) -> tuple[_Solid, list[Finding]]:  # fmt: skip
-    """An object with its pieces, standing on the table."""
+def _pieces(mesh: SplatMesh, placement: SE3, config: AssembleConfig, rng: np.random.Generator) -> Pieces:
+    """What an object touches with, its bottom made flat as it lies."""
     cut = convex_pieces(
         mesh.vertices, mesh.faces, concavity=config.concavity, convex_gap_m=config.convex_gap_m,
         face_count=config.faces, rng=rng,
     )  # fmt: skip
-    pieces = with_flat_bottom(cut, placement, config.flat_m)
-    findings: list[Finding] = []
-    if table_height_m is not None:
-        above_m = lowest(pieces, placement) - table_height_m
-        if abs(above_m) <= config.lift_m:
-            placement = SE3(placement.rotation, placement.translation - np.array([0.0, 0.0, above_m]))
-        else:
-            findings.append(_not_on_table(name, above_m))
-    gap_m = largest_gap(mesh.vertices, mesh.faces, pieces, rng)
-    inertia = uniform_inertia(mesh, config.density_kg_m3)
-    stored = tuple(blobs.put_table({"vertices": piece}) for piece in pieces)
-    return _Solid(stored, gap_m, inertia, placement), findings
-
-
-def uniform_inertia(mesh: SplatMesh, density: float) -> Inertia:
-    """Mass properties of the solid inside a mesh; of its convex hull where the mesh encloses nothing."""
-    is_solid = is_watertight(mesh.vertices, mesh.faces) and is_winding_consistent(mesh.vertices, mesh.faces)
-    if is_solid and volume(mesh.vertices, mesh.faces) > 0.0:
-        return Inertia.from_mesh(mesh.vertices, mesh.faces, density)
-    return Inertia.from_mesh(*hull_mesh(mesh.vertices), density)
+    return with_flat_bottom(cut, placement, config.flat_m)
 
 
 def _with_known(twin: Twin, blobs: Blobs, *, has_bounce: bool) -> tuple[Twin, tuple[Finding, ...]]:
@@ -193,9 +180,9 @@ def _scene_findings(reconstruction: Reconstruction) -> list[Finding]:
 
 
 def _not_on_table(name: str, above_m: float) -> Finding:
-    where = "above" if above_m > 0.0 else "inside"
+    where = "above the table and all other objects" if above_m > 0.0 else "inside the table"
     return Finding(
-        "not-on-table", Severity.WARNING, f"{name!r} ends {1e3 * abs(above_m):.0f} mm {where} the table.",
+        "not-on-table", Severity.WARNING, f"{name!r} ends {1e3 * abs(above_m):.0f} mm {where}.",
         "check the table's height and the scan's cameras; raise `lift_m` under [assemble] to put it down regardless",
         stream=name, value=1e3 * above_m,
     )  # fmt: skip

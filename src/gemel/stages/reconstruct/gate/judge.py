@@ -12,9 +12,9 @@ from gemel.artifacts.finding import Finding, Severity
 from gemel.artifacts.splatmesh import SplatMesh
 from gemel.errors import SourceError
 from gemel.geometry import is_watertight, is_winding_consistent, volume
+from gemel.services.render.splat_distance import SPLAT_PART, mesh_splat_distance
 from gemel.stages.reconstruct.fitted_object import FittedObject
 from gemel.stages.reconstruct.gate.self_intersection import intersecting_faces
-from gemel.stages.reconstruct.gate.splat_distance import mesh_splat_distance
 from gemel.stages.reconstruct.gate.view_errors import ViewError, median_of, view_errors
 from gemel.stages.reconstruct.gate.view_sectors import view_sectors
 from gemel.stages.reconstruct.located import Located
@@ -30,8 +30,6 @@ _DISAGREEING = 0.25
 """Part of the views that may be off before it is the views that disagree, not some of them that are bad."""
 _CROSSING = 0.05
 """Part of the faces that may pass through others before the mesh is useless."""
-_SPLAT_PART = (0.03, 0.01)
-"""Distance of splats and mesh, as part of the object's longest side."""
 _SIZE_M = (0.003, 2.0)
 """Smallest and largest side of something that a robot handles."""
 _GAP_DEG = 120.0
@@ -163,10 +161,10 @@ def _size(name: str, mesh: SplatMesh, is_metric: bool) -> list[Finding]:
 def _splats(name: str, mesh: SplatMesh, rng: np.random.Generator) -> list[Finding]:
     distance_m = mesh_splat_distance(mesh, rng)
     part = distance_m / float(np.ptp(mesh.vertices, axis=0).max())
-    if part <= _SPLAT_PART[1]:
+    if part <= SPLAT_PART[1]:
         return []
     return [Finding(
-        "mesh-splat-distance", Severity.ERROR if part > _SPLAT_PART[0] else Severity.WARNING,
+        "mesh-splat-distance", Severity.ERROR if part > SPLAT_PART[0] else Severity.WARNING,
         f"Splats and mesh of {name!r} are {1e3 * distance_m:.2f} mm apart, {part:.1%} of its size.",
         "give the fit more steps or Gaussians under [reconstruct]", stream=name, value=1e3 * distance_m,
     )]  # fmt: skip

@@ -1,13 +1,15 @@
 """Any triangle mesh as a closed one of even triangles: through a signed distance on a grid.
 
-What a flood from outside cannot reach is inside, so small gaps, doubled faces and inner parts do no harm; near the
-surface the sign is that of the nearest face.
+Gaps are filled first. What a flood from outside cannot reach is inside, so doubled faces and inner parts do no harm;
+near the surface the sign is that of the nearest face.
 """
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from gemel.errors import GemelError, SourceError
 from gemel.geometry import face_normals, sample_surface
+from gemel.stages.reconstruct.generated.close_gaps import without_gaps
 from gemel.stages.reconstruct.hull import Field
 from gemel.stages.reconstruct.remesh import Mesh, even_mesh
 
@@ -24,7 +26,17 @@ def even_solid(
     rng: np.random.Generator,
 ) -> Mesh:
     """Closed mesh of about `face_count` even faces, from a grid of `voxel_count` along the longest side."""
-    return even_mesh(signed_distance(vertices, faces, voxel_count=voxel_count, rng=rng), face_count)
+    nothing = SourceError(
+        f"The model of {len(faces)} faces encloses no volume, also with its gaps filled.",
+        remedy="close its holes in a mesh editor, or give another model",
+    )
+    if not len(faces) or not np.ptp(vertices, axis=0).any():
+        raise nothing
+    closed = without_gaps(vertices, faces)
+    try:
+        return even_mesh(signed_distance(*closed, voxel_count=voxel_count, rng=rng), face_count)
+    except GemelError:
+        raise nothing from None
 
 
 def signed_distance(

@@ -6,7 +6,10 @@ from jaxtyping import Float
 from gemel.artifacts.splatmesh import SplatMesh
 from gemel.geometry import SO3, sample_surface
 from gemel.geometry.nearest import nearest_on_triangles
+from gemel.services.render.bound_gaussians import gaussians_of
 
+SPLAT_PART = (0.03, 0.01)
+"""Distance of splats and mesh past which an asset fails and past which it is doubtful, as part of its longest side."""
 _SAMPLES = 20_000
 _PER_SPLAT = 4
 _CANDIDATES = 8
@@ -22,8 +25,6 @@ def mesh_splat_distance(mesh: SplatMesh, rng: np.random.Generator) -> float:
     From points drawn from the splats to the mesh, and from points of the seen mesh to what splats cover.
     """
     from scipy.spatial import cKDTree
-
-    from gemel.services.render.splatmesh import gaussians_of
 
     splats = gaussians_of(mesh)
     kept = np.flatnonzero(splats.opacities > _OPAQUE)
