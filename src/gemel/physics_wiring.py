@@ -24,6 +24,7 @@ from gemel.services.formats.robot_model import compile_stored_robot
 from gemel.services.formats.toml_table import read_toml
 from gemel.services.kinematics.calibrated_robot import CalibratedRobot
 from gemel.services.sim.commanded import NONE, action_reader
+from gemel.services.sim.contacts import stored_tool_labels
 from gemel.services.sim.grippers import GRIPPER
 from gemel.services.tasks import get_task
 from gemel.stages.assemble.bare_table import SeenTrials
