@@ -49,6 +49,18 @@ def test_a_texture_has_each_faces_colour_where_the_face_is() -> None:
     assert np.abs(shown - expected).mean() < 0.05
 
 
+def test_files_have_the_table_without_the_shade_of_objects(store: Store) -> None:
+    """What trials showed of the bare table is what formats write."""
+    twin = sample_twin(store)
+    seen = twin.reconstruction
+    assert seen.table is not None
+    bare = np.random.default_rng(3).uniform(0.2, 0.8, (len(seen.table.opacity), 3))
+    bared = replace(twin, reconstruction=replace(seen, bare_table=bare))
+    written = export_scene(bared, store).splats()["table"]
+    np.testing.assert_allclose(0.5 + C0 * written.sh[:, 0], bare, atol=1e-6)
+    np.testing.assert_array_equal(export_scene(twin, store).splats()["table"].sh, gaussians_of(seen.table).sh)
+
+
 def test_a_surface_of_one_colour_bakes_to_that_colour() -> None:
     """All texels, borders included, have the one colour."""
     mesh = with_looks(splat_mesh(*icosphere_mesh(0.1, 1)))

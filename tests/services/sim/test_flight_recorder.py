@@ -52,13 +52,14 @@ def test_a_dump_with_drives_replays_exactly(tmp_path: Path, drawn: list[list[flo
     for period in range(12):
         command = np.full((2, 2), 0.3 * np.sin(period))
         noted.append(simulator.qpos[1])
-        recorder.note(simulator.qpos, simulator.qvel, command, simulator.drive_state())
+        recorder.note(simulator.qpos, simulator.qvel, command, simulator.drive_state)
         simulator.rollout(command[:, None], every=5, is_ramp=True)
     folder = recorder.dump(
         1, simulator.model_of(1), every=5, parameters=dict(zip(names, drawn[1], strict=True)), is_ramp=True
     )
     assert folder is not None
     again = replay(folder).qpos[0]
+    assert len(again) == 6  # the last time that drives were asked was six periods ago
     np.testing.assert_allclose(again[:-1], np.array(noted[-5:]), atol=1e-12)
     np.testing.assert_allclose(again[-1], simulator.qpos[1], atol=1e-12)
 

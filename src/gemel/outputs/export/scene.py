@@ -4,7 +4,7 @@ Lengths are metres, quaternions wxyz and the world has z up, as everywhere in Ge
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +19,7 @@ from gemel.geometry import SE3, SO3, Inertia
 from gemel.geometry.mesh_shapes import Mesh
 from gemel.outputs.export.links import Link, links_of
 from gemel.services.render.bound_gaussians import gaussians_of
+from gemel.services.render.spherical_harmonics import C0
 from gemel.services.sim.body_poses import body_poses
 from gemel.services.sim.compile import CompiledTwin, compile_twin, mean_draw
 from gemel.services.sim.contacts import TABLE
@@ -169,6 +170,7 @@ def export_scene(twin: Twin, blobs: Blobs, *, draw_seed: int | None = None) -> E
             )
         sample = draw_samples(twin, 1, np.random.default_rng(draw_seed))[0]
         draw = dict(zip(twin.belief.names, sample.tolist(), strict=True))
+    twin = _with_bare_table(twin)
     compiled = compile_twin(twin, blobs, draw)
     return ExportScene(
         twin=twin,
@@ -186,6 +188,16 @@ def contact_parts(scene: ExportScene, contact: Contact) -> tuple[str, str]:
     words = contact.label.split("-")
     ways = [("-".join(words[:i]), "-".join(words[i:])) for i in range(1, len(words))]
     return max(ways, key=lambda way: sum(part in known for part in way))
+
+
+def _with_bare_table(twin: Twin) -> Twin:
+    """The twin with a table that has no shade of objects in it: in files objects move and their shade does not."""
+    seen = twin.reconstruction
+    if seen.table is None or seen.bare_table is None:
+        return twin
+    sh = seen.table.sh.copy()
+    sh[:, 0] = (seen.bare_table - 0.5) / C0
+    return replace(twin, reconstruction=replace(seen, table=replace(seen.table, sh=sh)))
 
 
 def mesh_in_file_frame(model: Any, m: int) -> Mesh:

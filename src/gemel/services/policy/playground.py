@@ -88,7 +88,7 @@ class Playground:
         commands = np.repeat(self._resting, self.count, axis=0)  # what no action moves stays where it is
         commands[:, self.arena.commands_at] = self._gears * self._control.targets(actions, self.readings())
         if self._recorder is not None:
-            self._recorder.note(self.qpos, self.qvel, commands, self.simulator.drive_state())
+            self._recorder.note(self.qpos, self.qvel, commands, self.simulator.drive_state)
         rollout = self.simulator.rollout(commands[:, None], every=self.arena.every, is_ramp=True)
         self.qpos, self.qvel = rollout.qpos[:, -1], rollout.qvel[:, -1]
         self._sensors.forget()

@@ -1,9 +1,9 @@
 """The last states of simulations, written to a folder when one of them breaks down, so that it can be looked at again.
 
 A dump is three files: `model.mjb`, MuJoCo's own format, with the values of that simulation; `states.npz`, positions,
-velocities and commands of the last control periods, oldest first, with what its drives held at the start of each; and
-`parameters.json`. `replay` runs it again. Nothing here stops the simulations: a recorder that cannot write says so
-once, and one that has written enough only counts.
+velocities and commands of the last control periods, oldest first, with what its drives held at the start of one; and
+`parameters.json`. `replay` runs it again from there. Nothing here stops the simulations: a recorder that cannot write
+says so once, and one that has written enough only counts.
 """
 
 import itertools
@@ -12,7 +12,7 @@ import re
 import shutil
 import warnings
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ from gemel.services.sim.simulator import Rollout
 
 MOST_DUMPS = 20
 """What one recorder writes: a scene that breaks down often does so for one reason."""
+_STRIDE = 25
+"""What drives hold is large, and on a GPU far away: it is fetched once in so many periods."""
 _NUMBERED = re.compile(r"diverged-(\d+)")
 
 
@@ -35,6 +37,7 @@ class FlightRecorder:
         self.left_out = 0
         """Break-downs that were not written: too many of them, or a disk that does not take them."""
         self._periods: deque[tuple[np.ndarray, np.ndarray, np.ndarray, DriveState | None]] = deque(maxlen=keep)
+        self._stride, self._noted = min(_STRIDE, keep), 0
         self.room = most
         """How many more dumps this recorder writes."""
         self._is_warned = False
@@ -48,13 +51,15 @@ class FlightRecorder:
         qpos: Float[np.ndarray, "sim nq"],
         qvel: Float[np.ndarray, "sim nv"],
         commands: Float[np.ndarray, "sim nu"],
-        drives: DriveState | None = None,
+        drives: Callable[[], DriveState] | None = None,
     ) -> None:
         """States at the start of a period and the commands that were given for it; kept, so do not write to them.
 
-        `drives` is what drives held then, from `drive_state` of the simulations.
+        `drives` tells what drives hold: `drive_state` of the simulations, asked now and then.
         """
-        self._periods.append((qpos, qvel, commands, drives))
+        is_asked = drives is not None and self._noted % self._stride == 0
+        self._periods.append((qpos, qvel, commands, drives() if drives is not None and is_asked else None))
+        self._noted += 1
 
     def dump(
         self,
@@ -110,12 +115,10 @@ class FlightRecorder:
             name: np.array([period[i][sim] for period in kept])  # type: ignore[index]
             for i, name in enumerate(("qpos", "qvel", "commands"))
         }
-        held = [period[3] for period in kept]
-        if held and all(state is not None for state in held):
-            pasts = [state[0][sim] for state in held if state is not None]
-            depth = max(len(past) for past in pasts)
-            rows["drive_past"] = np.array([np.pad(p, ((depth - len(p), 0), (0, 0)), mode="edge") for p in pasts])
-            rows["drive_link"] = np.array([state[1][sim] for state in held if state is not None])
+        held = [(at, period[3]) for at, period in enumerate(kept) if period[3] is not None]
+        if held:
+            at, (past, link) = held[0]
+            rows |= {"drive_past": past[sim], "drive_link": link[sim], "drive_period": np.array(at)}
         return rows
 
     def _write(
@@ -141,7 +144,10 @@ class FlightRecorder:
 
 
 def replay(folder: Path) -> Rollout:
-    """What a dump's commands lead to from its oldest state, on the processor: the break-down once more."""
+    """What a dump's commands lead to, on the processor: the break-down once more.
+
+    From the oldest state of which it is known what drives held; else from the oldest, drives as after a reset.
+    """
     import mujoco
 
     from gemel.services.sim.native import SimulatorNative
@@ -153,7 +159,9 @@ def replay(folder: Path) -> Rollout:
     drives = [name for name in parameters if is_drive_parameter(name)]  # the rest is in the model
     if drives:
         simulator.set_parameters(drives, np.array([[parameters[name] for name in drives]]))
-    simulator.reset(states["qpos"][:1], states["qvel"][:1], commands=states["commands"][:1])
+    first = int(states.get("drive_period", 0))
+    simulator.reset(states["qpos"][first : first + 1], states["qvel"][first : first + 1])
     if "drive_past" in states:
-        simulator.resume_drives(states["drive_past"][:1], states["drive_link"][:1])
-    return simulator.rollout(states["commands"][None], every=int(states["every"]), is_ramp=bool(states["is_ramp"]))
+        simulator.resume_drives(states["drive_past"][None], states["drive_link"][None])
+    commands, every = states["commands"][None, first:], int(states["every"])
+    return simulator.rollout(commands, every=every, is_ramp=bool(states["is_ramp"]))
