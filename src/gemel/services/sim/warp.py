@@ -1,6 +1,6 @@
 """Simulations on an NVIDIA GPU: mujoco_warp, each command one launch of a captured graph.
 
-Warp also runs on the processor, after minutes of compiling, which is what parity is tested with. Numbers are
+Warp also runs on the processor, after half a minute of compiling, which is what parity is tested with. Numbers are
 float32. What parameters come to in a model, derived constants included, is worked out by MuJoCo itself on the processor
 and copied over, so that both back ends have the same models. This file's whole point is warp, so it imports it.
 """
