@@ -25,7 +25,7 @@ from gemel.services.formats.robot_model import read_robot_model
 from gemel.services.render.bound_gaussians import gaussians_of
 from gemel.services.render.spherical_harmonics import C0
 from gemel.store.store import Store
-from outputs.export.exported_twin import odd_twin, robot_twin, sample_twin, with_looks
+from outputs.export.exported_twin import dressed, odd_twin, robot_twin, sample_twin, with_looks
 from services.sim.made_twin import block_twin, splat_mesh
 
 
@@ -59,6 +59,27 @@ def test_files_have_the_table_without_the_shade_of_objects(store: Store) -> None
     written = export_scene(bared, store).splats()["table"]
     np.testing.assert_allclose(0.5 + C0 * written.sh[:, 0], bare, atol=1e-6)
     np.testing.assert_array_equal(export_scene(twin, store).splats()["table"].sh, gaussians_of(seen.table).sh)
+
+
+URDF = """<robot name="r"><link name="base"><collision><geometry><box size="0.1 0.1 0.1"/></geometry></collision>
+<visual><geometry><sphere radius="0.1"/></geometry></visual></link><link name="arm"><inertial><mass value="1"/>
+<inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial><collision><geometry>
+<box size="0.05 0.05 0.3"/></geometry></collision></link><joint name="j" type="revolute"><parent link="base"/>
+<child link="arm"/><origin xyz="0 0 0.4"/><axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="9" velocity="1"/>
+</joint></robot>"""
+
+
+def test_a_robot_from_urdf_keeps_what_objects_look_like(store: Store, tmp_path: Path) -> None:
+    """MuJoCo drops what is only seen from models that came as URDF, unless told not to."""
+    (tmp_path / "r.urdf").write_text(URDF)
+    twin = dressed(block_twin(store, {}, robot=read_robot_model(tmp_path / "r.urdf", store)))
+    one = np.zeros(1)
+    seen = replace(
+        twin.reconstruction, joint_offsets=one, joint_offset_sigmas=one, joint_plays=one, cameras=()
+    )  # fmt: skip
+    reports = export_twin(replace(twin, reconstruction=seen), store, ("mjcf", "urdf"), tmp_path / "out")
+    assert [report.is_verified for report in reports] == [True, True]
+    assert "t_block/looks" in (tmp_path / "out" / "mjcf" / "scene.xml").read_text()
 
 
 def test_a_surface_of_one_colour_bakes_to_that_colour() -> None:

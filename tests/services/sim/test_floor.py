@@ -75,6 +75,15 @@ def test_parts_below_the_table_stand_on_a_floor(store: Store, tmp_path: Path) ->
     assert end.contact_forces[f"box-{FLOOR}"][0, -1, 2] < -100.0
 
 
+def test_a_fixed_robot_below_the_table_needs_no_floor(store: Store, tmp_path: Path) -> None:
+    """Nothing holds it up but its base: what is below the table swings freely there."""
+    below = SE3(SE3.identity(1).rotation, np.array([[0.0, 0.0, -0.6]]))
+    scene = compile_twin(_twin(store, _robot(store, tmp_path, BASED), base=below), store)
+    labels = set(contact_labels(scene.model))
+    assert labels == {"t_block-table", "t_block-stand", "t_block-beam"}
+    assert not any("beam-table" in scene.model.sensor(i).name for i in range(scene.model.nsensor))
+
+
 def test_a_robot_on_the_table_has_no_floor(store: Store, tmp_path: Path) -> None:
     """Where everything is above the table there is one plane, as before."""
     scene = compile_twin(_twin(store, _robot(store, tmp_path, LIFT)), store)

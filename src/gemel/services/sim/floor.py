@@ -1,7 +1,8 @@
 """What a robot stands on where that is lower than the table, such as the wheels of a mobile base.
 
 The table is a plane without end, which is exact and fast. Parts of the robot that are below it wherever its joints are
-can only stand beside it: they get a floor at their lowest point instead, and nothing pushes them up through the table.
+can only stand beside it, and must not be pushed up through it. Those of a robot that can drive or fall get a floor at
+their lowest point instead; those of a robot that is fixed to the world touch nothing there.
 """
 
 from collections.abc import Sequence
@@ -17,6 +18,8 @@ from gemel.services.sim.slots import HINGE_OR_SLIDE
 _POSES = 64
 """Joint positions, spread over the limits, that show how high a part can get."""
 _BELOW_M = 0.002
+_FREE = 0
+"""Code of mujoco.mjtJoint."""
 _PLANE, _SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX, _MESH = 0, 2, 3, 4, 5, 6, 7
 """Codes of mujoco.mjtGeom."""
 
@@ -33,21 +36,33 @@ def add_plane(spec: Any, name: str, height_m: float) -> Part:
 
 
 def move_to_floor(spec: Any, model: Any, robot: Sequence[Part], table_height_m: float) -> bool:
-    """Let parts that stay below the table touch a floor instead, if there are any; `model` is the compiled `spec`."""
+    """Part what stays below the table from it, if there is anything; `model` is the compiled `spec`."""
     low, height_m = parts_below(model, robot, table_height_m)
     if not low:
         return False
-    add_plane(spec, FLOOR, height_m)
-    old = {f"{part.label}-{TABLE}/": f"{part.label}-{FLOOR}/" for part in low}
-    for pair in spec.pairs:
-        label = next((label for label in old if pair.name.startswith(label)), "")
-        if label:
-            pair.name, pair.geomname2 = pair.name.replace(label, old[label]), FLOOR
-    for sensor in spec.sensors:
-        label = next((label for label in old if sensor.name.startswith(CONTACT_SENSOR + label)), "")
-        if label:
-            sensor.name, sensor.refname = sensor.name.replace(label, old[label]), FLOOR
+    standing = {f"{part.label}-{TABLE}/": f"{part.label}-{FLOOR}/" for part in low if _is_free(model, part)}
+    if standing:
+        add_plane(spec, FLOOR, height_m)
+    labels = [f"{part.label}-{TABLE}/" for part in low]
+    for pair in list(spec.pairs):
+        label = next((label for label in labels if pair.name.startswith(label)), "")
+        if label in standing:
+            pair.name, pair.geomname2 = pair.name.replace(label, standing[label]), FLOOR
+        elif label:
+            spec.delete(pair)
+    for sensor in list(spec.sensors):
+        label = next((label for label in labels if sensor.name.startswith(CONTACT_SENSOR + label)), "")
+        if label in standing:
+            sensor.name, sensor.refname = sensor.name.replace(label, standing[label]), FLOOR
+        elif label:
+            spec.delete(sensor)
     return True
+
+
+def _is_free(model: Any, part: Part) -> bool:
+    """Whether the robot that a part belongs to can go anywhere."""
+    root = int(model.body_rootid[model.geom_bodyid[model.geom(part.geoms[0]).id]])
+    return bool(model.body_jntnum[root]) and int(model.jnt_type[model.body_jntadr[root]]) == _FREE
 
 
 def parts_below(model: Any, robot: Sequence[Part], table_height_m: float) -> tuple[tuple[Part, ...], float]:

@@ -28,6 +28,7 @@ _GREY = (0.5, 0.5, 0.5)
 def add_looks(spec: Any, twin: Twin, draw: Mapping[str, float]) -> None:
     """Add all of it to the `mujoco.MjSpec` of a twin."""
     seen = twin.reconstruction
+    spec.compiler.discardvisual = False  # as robots from URDF files want it: MuJoCo would drop what is only seen
     for name, mesh in seen.objects.items():
         if name in twin.colliders:
             _add_visible(spec, spec.body(name), name, mesh)
