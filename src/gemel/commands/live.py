@@ -86,7 +86,7 @@ def _learnt(followed: "Followed") -> "Iterator[tuple[str, str]]":
     first, last = followed.states[0].belief, followed.states[-1].belief
     for column, parameter in enumerate(first.parameters):
         (low, _, high), (low_now, _, high_now) = (_quantiles(belief, column) for belief in (first, last))
-        if high_now - low_now <= _NARROWED * (high - low):
+        if high > low and high_now - low_now <= _NARROWED * (high - low):
             ends = f"{low:.3g} to {high:.3g} → {low_now:.3g} to {high_now:.3g}"
             yield f"{parameter.name}, 90 % interval", f"{ends} {parameter.unit}".removesuffix(" 1")
 
