@@ -135,6 +135,8 @@ def test_what_is_not_shown_and_what_is_too_sure_are_found() -> None:
     assert found.code == "not-shown"
     assert "1.14 times as long, 95 % interval 0.96 to 2.00, n = 4 episodes" in found.message
     assert not_shown([replace(ratio, low=1.01)]) == []
+    (alone,) = not_shown([replace(ratio, low=math.nan, high=math.nan, n=1)])
+    assert "one episode has no interval" in alone.message
     share = Claim("inside_band_position_moving", "", 0.62, 0.5, 0.75, physics="posterior", **common)
     (found,) = overconfident([share, replace(share, name="inside_band_orientation_moving", estimate=0.9, high=0.96)])
     assert found.code == "overconfident"

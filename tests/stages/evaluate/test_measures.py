@@ -193,6 +193,7 @@ def test_bootstrap_intervals_cover() -> None:
         hits[1] += low <= 1.5 <= high
     assert np.all(hits >= 170)
     assert ratio_interval(np.ones(3), np.zeros(3), rng) == (np.inf, np.inf, 0)
+    assert np.isnan([*mean_interval(np.ones(1), rng), *ratio_interval(np.ones(1), np.ones(1), rng)[:2]]).all()
 
 
 def test_nothing_over_nothing_is_no_ratio() -> None:

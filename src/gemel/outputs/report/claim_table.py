@@ -39,7 +39,8 @@ def value_text(claim: Claim) -> str:
     estimate, low, high = (_number(factor * value) for value in (claim.estimate, claim.low, claim.high))
     if math.isnan(claim.estimate):
         return estimate
-    inside = f" ({low} to {high})" if (claim.low, claim.high) != (claim.estimate, claim.estimate) else ""
+    has_ends = not math.isnan(claim.low) and (claim.low, claim.high) != (claim.estimate, claim.estimate)
+    inside = f" ({low} to {high})" if has_ends else ""
     return f"{estimate}{' ' if unit and unit != '°' else ''}{unit}{inside}"
 
 

@@ -35,8 +35,9 @@ def _about(evidence: Evidence, ratio: Claim) -> str:
     if math.isnan(ratio.estimate):
         return f"{times} (n = {ratio.n} episodes)."
     ends = f"{round(100 * ratio.confidence)} % interval {_number(ratio.low)} to {_number(ratio.high)}"
+    sure = "one episode has no interval" if math.isnan(ratio.low) else f"{ends}, n = {ratio.n} episodes"
     verdict = "" if ratio.low > 1.0 else "; that it follows longer is not shown"
-    return f"{times}: {_number(ratio.estimate)} times as long ({ends}, n = {ratio.n} episodes){verdict}."
+    return f"{times}: {_number(ratio.estimate)} times as long ({sure}){verdict}."
 
 
 def _errors(evidence: Evidence, subject: str) -> str:

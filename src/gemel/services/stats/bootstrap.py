@@ -1,6 +1,7 @@
 """Intervals from drawing trials with replacement: nothing is assumed of their distribution but independence.
 
 Percentile intervals (Efron and Tibshirani 1993, chapter 13). With few trials they are too narrow; `n` goes with them.
+One trial has no spread, and so no interval: its ends are not numbers.
 """
 
 from typing import NamedTuple
@@ -24,6 +25,8 @@ def mean_interval(
     values: Float[np.ndarray, " n"], rng: np.random.Generator, *, confidence: float = 0.95
 ) -> tuple[float, float]:
     """Interval of the mean over trials."""
+    if len(values) < 2:
+        return float("nan"), float("nan")
     rows = rng.integers(len(values), size=(RESAMPLES, len(values)))
     return _ends(values[rows].mean(axis=1), confidence)
 
@@ -39,6 +42,8 @@ def ratio_interval(
 
     Resamples in which nothing is left of either say nothing, and are left out; without any other, ends are not numbers.
     """
+    if len(numerators) < 2:
+        return RatioInterval(float("nan"), float("nan"), 0)
     rows = rng.integers(len(numerators), size=(RESAMPLES, len(numerators)))
     above, below = numerators[rows].sum(axis=1), denominators[rows].sum(axis=1)
     is_told = (above > 0.0) | (below > 0.0)

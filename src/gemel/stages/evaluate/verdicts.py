@@ -34,6 +34,8 @@ def _times(claim: Claim) -> str:
     count = f"n = {claim.n} episodes"
     if math.isnan(claim.estimate):
         return f"neither is followed for any time, {count}"
+    if math.isnan(claim.low):
+        return f"{claim.estimate:.2f} times as long, but one episode has no interval"
     interval = f"{100.0 * claim.confidence:g} % interval {claim.low:.2f} to {claim.high:.2f}"
     return f"{claim.estimate:.2f} times as long, {interval}, {count}"
 
