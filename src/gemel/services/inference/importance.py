@@ -129,21 +129,28 @@ class Population:
 def sample_importance(
     log_likelihood: LogDensity,
     population: Population,
-    proposal: Proposal,
+    proposal: Proposal | None,
     rng: np.random.Generator,
     *,
     size: int,
     worth: float,
     generations: int,
+    shaped_by: float | None = None,
 ) -> Population:
-    """Generations of `size` simulations, from a first proposal on, until the population is worth `worth` draws."""
-    enough = _WORTH_PER_PARAMETER * population.z.shape[1]
+    """Generations of `size` simulations until the population is worth `worth` draws.
+
+    The first comes from `proposal`, or like all others from where the population lies; a proposal is shaped by weights
+    that are worth at least `shaped_by` draws, by default so many for each parameter.
+    """
+    enough = shaped_by or _WORTH_PER_PARAMETER * population.z.shape[1]
     for _ in range(generations):
+        if proposal is None:
+            proposal = Proposal.around(population.draws(4 * _CENTRES, rng, power=population.power(enough)), rng)
         z = proposal.draw(size, rng)
         population.add(z, log_likelihood(z), proposal.log_density)
         if population.worth >= worth:
             break
-        proposal = Proposal.around(population.draws(4 * _CENTRES, rng, power=population.power(enough)), rng)
+        proposal = None
     return population
 
 

@@ -11,12 +11,11 @@ import numpy as np
 from jaxtyping import Float
 
 from gemel.errors import ConfigError
-from gemel.services.inference import NoiseModel, Population, PriorMap, Proposal
+from gemel.services.inference import NoiseModel, Population, PriorMap, sample_importance
 from gemel.stages.identify.config import IdentifyConfig
 from gemel.stages.identify.methods.fit import Fit, Rollouts
 from gemel.stages.identify.problem import Problem
 
-_CENTRES = 512
 _LEAST = 8
 _SCATTER = 0.3
 """Standard deviation of what is added to repeated draws, over the draws' own."""
@@ -44,13 +43,10 @@ def fit_population(problem: Problem, prior: PriorMap, config: IdentifyConfig, rn
             f"{rollouts.diverged} of {rollouts.asked} simulations diverged; at least {_LEAST} have to run.",
             remedy="narrow the prior to values that the simulator can take, or shorten its time step",
         )
-    for _ in range(config.rounds):
-        if population.worth >= config.worth:
-            break
-        centres = population.draws(_CENTRES, rng, power=population.power(config.least_worth))
-        proposal = Proposal.around(centres, rng)
-        z = proposal.draw(size, rng)
-        population.add(z, log_likelihood(z), proposal.log_density)
+    population = sample_importance(
+        log_likelihood, population, None, rng, size=size, worth=config.worth, generations=config.rounds,
+        shaped_by=config.least_worth,
+    )  # fmt: skip
     power = population.power(config.least_worth)
     draws = _smoothed(population.draws(config.draws, rng, power=power), rng)
     return Fit(
