@@ -7,12 +7,9 @@ import numpy as np
 from jaxtyping import Float
 
 from gemel.geometry import SE3
-from gemel.services.sim.joint_path import JointPath
+from gemel.services.sim.joint_path import JointPath, steps_of_tick
 from gemel.services.sim.led_servos import led_model, servo_leads
 from gemel.services.sim.native import SimulatorNative
-
-_TICK_S = 0.02
-"""Commands are passed on at this period [s]."""
 
 Velocities = Mapping[str, Float[np.ndarray, "6"]]
 """Of origins and about them, along the world's axes, by object [m/s, rad/s]."""
@@ -50,7 +47,7 @@ class Strand:
 
     def advance(self, path: JointPath, time_s: float) -> dict[str, SE3]:
         """Simulate up to a time; `Ts_world_object` of all draws, batch (draw,), by object."""
-        every = max(1, round(_TICK_S / self._simulator.timestep_s))
+        every = steps_of_tick(self._simulator.timestep_s)
         tick_s = every * self._simulator.timestep_s
         ticks = round((time_s - self.now_s) / tick_s)
         if ticks > 0:

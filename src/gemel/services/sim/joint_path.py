@@ -5,6 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+TICK_S = 0.02
+"""Paths are resampled to this period when robots are led along them [s]."""
+
+
+def steps_of_tick(timestep_s: float) -> int:
+    """Physics steps of a tick."""
+    return max(1, round(TICK_S / timestep_s))
+
 
 @dataclass(frozen=True, eq=False)
 class JointPath:

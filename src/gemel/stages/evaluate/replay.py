@@ -18,13 +18,11 @@ from gemel.artifacts.twin import Twin
 from gemel.geometry import SE3
 from gemel.services.sim.body_poses import body_poses
 from gemel.services.sim.compile import CompileConfig, CompiledTwin, compile_twin
-from gemel.services.sim.joint_path import JointPath
+from gemel.services.sim.joint_path import TICK_S, JointPath, steps_of_tick
 from gemel.services.sim.led_servos import led_model, servo_leads
 from gemel.services.sim.native import SimulatorNative
 
 ACTIONS, LOGGED = "actions", "logged"
-_TICK_S = 0.02
-"""Commands are resampled to this period [s]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +86,7 @@ class TwinReplay:
         simulator = self._simulators[drive]
         values = self._values if drive == ACTIONS else _led(simulator, self._values)
         simulator.set_parameters(list(values), np.stack(list(values.values()), axis=1) if values else _none(simulator))
-        every = max(1, round(_TICK_S / simulator.timestep_s))
+        every = steps_of_tick(simulator.timestep_s)
         tick_s = every * simulator.timestep_s
         times_s = start_s + tick_s * np.arange(int(np.ceil((end_s - start_s) / tick_s)) + 2)
         commands = self.scene.commands(path.at(times_s))
@@ -110,7 +108,7 @@ def _robot_speed(scene: CompiledTwin, logged: JointPath, start_s: float) -> Floa
     import mujoco
 
     speed = np.zeros(scene.model.nv)
-    before_s, after_s = np.clip([start_s - _TICK_S, start_s + _TICK_S], logged.times_s[0], logged.times_s[-1])
+    before_s, after_s = np.clip([start_s - TICK_S, start_s + TICK_S], logged.times_s[0], logged.times_s[-1])
     if scene.joints and after_s > before_s:
         before, after = scene.qpos(logged.at(np.array([before_s, after_s])))
         mujoco.mj_differentiatePos(scene.model, speed, after_s - before_s, before, after)

@@ -20,7 +20,7 @@ from gemel.artifacts.twin import Twin
 from gemel.services.sim.commanded import ActionReader
 from gemel.services.sim.compile import CompileConfig, CompiledTwin, compile_twin
 from gemel.services.sim.drives import is_drive_parameter
-from gemel.services.sim.joint_path import JointPath
+from gemel.services.sim.joint_path import JointPath, steps_of_tick
 from gemel.services.sim.led_servos import feed_forward
 from gemel.services.sim.native import SimulatorNative
 
@@ -31,8 +31,6 @@ _EXPLAINED = 0.5
 """A lag that does not halve the squared error against the worst shift is none."""
 _STILL = 1e-3
 """A joint that is asked to move less than this stands still [rad or m]."""
-_TICK_S = 0.02
-"""Commands are resampled to this period [s]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +127,7 @@ def _is_fed_forward(scene: CompiledTwin, trials: Sequence[Trial], lag_s: float, 
 def _misses(simulator: SimulatorNative, scene: CompiledTwin, trial: Trial) -> Float[np.ndarray, " sim"]:
     """Summed squared errors of the simulated joints over a trial."""
     logged_s, logged = trial.episode.times_s, trial.episode.joint_positions
-    every = max(1, round(_TICK_S / simulator.timestep_s))
+    every = steps_of_tick(simulator.timestep_s)
     tick_s = every * simulator.timestep_s
     times_s = logged_s[0] + tick_s * np.arange(int(np.ceil((logged_s[-1] - logged_s[0]) / tick_s)) + 2)
     commands = scene.commands(trial.commanded.at(times_s))

@@ -11,12 +11,12 @@ from gemel.artifacts.twin import Twin
 from gemel.errors import ConfigError, choices_text
 from gemel.geometry import SE3
 from gemel.services.sim.compile import CompileConfig, compile_twin, mean_draw
+from gemel.services.sim.joint_path import TICK_S, steps_of_tick
 from gemel.services.sim.native import SimulatorNative
 from gemel.stages.identify.problem import pose_residuals
 from gemel.stages.identify.suggest import Outcome, Push
 
 TIP_RADIUS_M = 0.010
-_TICK_S = 0.02
 _POSITION_SD_M, _ROTATION_SD_RAD = 0.001, 0.005
 _MODEL_ERROR = 0.03
 """Part of the way that a prediction is expected to miss."""
@@ -48,7 +48,7 @@ class PushScene:
             for axis, value in zip("xy", path[0], strict=True):
                 qpos[:, self.model.joint(f"tip_{axis}").qposadr[0]] = value
             simulator.reset(qpos, commands=np.tile(path[0], (len(draws), 1)))
-            every = max(1, round(_TICK_S / simulator.timestep_s))
+            every = steps_of_tick(simulator.timestep_s)
             rollout = simulator.rollout(path[None, 1:], every=every, is_ramp=True)
             seen = rollout.qpos[:, [rollout.qpos.shape[1] // 2, -1]]
             moved = pose_residuals(simulator.body_poses(self.object, seen), self.T_world_object)
@@ -61,7 +61,7 @@ class PushScene:
 
     def _path(self, push: Push) -> Float[np.ndarray, "t 2"]:
         """The tip's way on the table."""
-        count = max(2, int(np.ceil(push.length_m / push.speed_m_s / _TICK_S)))
+        count = max(2, int(np.ceil(push.length_m / push.speed_m_s / TICK_S)))
         along = np.array([np.cos(push.direction_rad), np.sin(push.direction_rad)])
         local = np.asarray(push.start) + np.linspace(0.0, push.length_m, count + 1)[:, None] * along
         turn = self.T_world_object.rotation.as_matrix()[:2, :2]

@@ -18,7 +18,7 @@ from gemel.artifacts.belief import Parameter
 from gemel.errors import ConfigError
 from gemel.geometry import SE3, SO3
 from gemel.services.inference import NoiseLayout
-from gemel.services.sim.joint_path import JointPath
+from gemel.services.sim.joint_path import JointPath, steps_of_tick
 from gemel.services.sim.laid_down import laid_down
 from gemel.services.sim.simulator import Simulator
 from gemel.stages.identify.config import PUSH_WORTH
@@ -27,8 +27,6 @@ from gemel.stages.identify.segments import Segment
 from gemel.stages.identify.track_frame import TRACK_PARAMETERS
 
 _COMPONENTS = ("position x", "position y", "position z", "rotation x", "rotation y", "rotation z")
-_TICK_S = 0.02
-"""Commands are resampled to this period [s]."""
 _SIMULATIONS_AT_ONCE = 1024
 
 
@@ -152,7 +150,7 @@ class TrackedProblem:
         if alike not in self._simulators or self._simulators[alike].count != count:
             self._simulators[alike] = self.scene.make(count)
         simulator = self._simulators[alike]
-        every = max(1, round(_TICK_S / simulator.timestep_s))
+        every = steps_of_tick(simulator.timestep_s)
         ticks = np.arange(1, _tick_count(segments, every * simulator.timestep_s) + 1) * every * simulator.timestep_s
         names = [name for name in values if name not in TRACK_PARAMETERS and not name.startswith("robot/")]
         fixed = self.scene.fixed
