@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from gemel.artifacts.capture import JointSignal
 from gemel.errors import ConfigError, choices_text
 from gemel.services.kinematics.arm_names import arm_names
+from gemel.services.kinematics.gripper_names import is_gripper
 from gemel.services.kinematics.tree import KinematicTree
 
 ALL = "all"
 """The arms together."""
-_GRIPPER_WORDS = ("gripper", "finger", "carriage", "jaw")
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,7 @@ def _given(given: Mapping[str, Sequence[str]], known: Mapping[str, int]) -> dict
 def _is_gripper(tree: KinematicTree, joint: int, logged: str) -> bool:
     """By a word in its names; else a last joint that another one follows, or one of two slides on the same link."""
     own = tree.joints[joint]
-    words = f"{logged} {own.name} {tree.links[own.link]}".lower()
-    if any(word in words for word in _GRIPPER_WORDS):
+    if is_gripper(f"{logged} {own.name} {tree.links[own.link]}"):
         return True
     if not _is_last(tree, own.link):
         return False

@@ -13,7 +13,8 @@ import numpy as np
 from gemel.artifacts.blob import Blobs
 from gemel.artifacts.robot import RobotModel
 from gemel.services.formats.robot_model import stored_robot_spec
-from gemel.services.sim.grippers import gripper_labels, is_gripper
+from gemel.services.kinematics.gripper_names import is_gripper
+from gemel.services.sim.grippers import gripper_labels
 from gemel.services.sim.readout import CONTACT_SENSOR
 
 TABLE = "table"

@@ -1,20 +1,16 @@
 """What is of a robot's grippers, and what each is called: `gripper`, or `left_gripper` and so on where there are more.
 
-Everything with gripper or finger in the name of geom or link is of a gripper. Those that hang on the same link, other
-parts of grippers left out, are one gripper: the fingers of a hand, and its palm.
+Everything whose geom or link is called like one (`kinematics/gripper_names.py`) is of a gripper. Those that hang on the
+same link, other parts of grippers left out, are one gripper: the fingers of a hand, and its palm.
 """
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
+from gemel.services.kinematics.gripper_names import is_gripper
+
 GRIPPER = "gripper"
-_WORDS = ("finger", "gripper")
-
-
-def is_gripper(words: str) -> bool:
-    """Whether the names of a part or joint are those of a gripper."""
-    return any(word in words.lower() for word in _WORDS)
 
 
 def gripper_labels(geoms: list[Any]) -> dict[str, str]:

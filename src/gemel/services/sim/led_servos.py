@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from gemel.services.sim.grippers import is_gripper
+from gemel.services.kinematics.gripper_names import is_gripper
 from gemel.services.sim.slots import controls
 
 _STRONGER = 300.0
