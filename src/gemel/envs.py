@@ -19,7 +19,6 @@ from jaxtyping import Float
 from gemel.artifacts.blob import Blobs
 from gemel.artifacts.camera import Camera
 from gemel.artifacts.capture import Capture, JointSignal
-from gemel.artifacts.episode import Episode
 from gemel.artifacts.task import Task
 from gemel.artifacts.twin import Twin
 from gemel.errors import ConfigError, MissingExtraError
@@ -46,8 +45,8 @@ class OpenedTwin:
     twin: Twin
     blobs: Blobs
     task: Task | None
-    trials: tuple[Episode, ...]
-    """Calibration trials: where the robot waits."""
+    home: Float[np.ndarray, " joint"] | None
+    """Where the robot waits for calibration trials; None without any."""
     joints: tuple[JointSignal, ...]
     """As they are logged."""
     folder: Path
@@ -57,11 +56,6 @@ class OpenedTwin:
         """Those whose images the twin can draw."""
         cameras = self.twin.reconstruction.cameras
         return tuple(camera for camera in cameras if camera.is_calibrated and not camera.has_pose_per_frame)
-
-    @property
-    def home(self) -> Float[np.ndarray, " joint"] | None:
-        """Where the robot waits for trials; None without any."""
-        return home_of(self.trials)
 
 
 def open_twin(folder: str | Path, *, task: str | None = None) -> OpenedTwin:
@@ -73,8 +67,8 @@ def open_twin(folder: str | Path, *, task: str | None = None) -> OpenedTwin:
         warnings.warn(current.note, stacklevel=2)
     named = get_task(task) if task else current.twin.task
     run = Run(project, store, dict(current.addresses))
-    trials = calibration_trials(run, "environment", current.address)
-    return OpenedTwin(current.twin, store, named, trials, run.get("ingest", Capture).joints, Path(folder))
+    home = home_of(calibration_trials(run, "environment", current.address))
+    return OpenedTwin(current.twin, store, named, home, run.get("ingest", Capture).joints, Path(folder))
 
 
 def make_robot(
