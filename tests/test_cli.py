@@ -89,6 +89,7 @@ def test_the_whole_walk_from_log_to_audit(waving_log: Path, tmp_path: Path, caps
         (["suggest", ".", "--count", "0"], "--count is 0; at least one"),
         (["suggest", ".", "--count", "-2"], "--count is -2; at least one"),
         (["doctor", "--json", "log.txt/result.json"], "cannot be written to log.txt/result.json: Not a directory"),
+        (["bench", "ingest", "--json", "no/such/r.json"], "written to no/such/r.json: No such file or directory"),
         (["bench", "injest"], "Closest: 'ingest'"),
         (["inspect", "."], "is not a log that Gemel can read"),
     ],

@@ -19,6 +19,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command = tyro.extras.subcommand_cli_from_dict(
             _commands(), prog="gemel", description=_DESCRIPTION, args=_with_json_target(given),
         )  # fmt: skip
+        if getattr(command, "json", None) is not None:
+            from gemel.commands.screen import check_json_target
+
+            check_json_target(command.json)
         return int(command.run())
     except GemelError as error:
         print(f"error: {error}", file=sys.stderr)

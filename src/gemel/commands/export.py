@@ -33,14 +33,13 @@ class Export:
 
     def run(self) -> int:
         """Export, verify, show."""
-        from gemel.commands.screen import check_json_target, progress_bar, write_json
-        from gemel.commands.suggest import told_twin
+        from gemel.commands.screen import progress_bar, write_json
+        from gemel.commands.told_twin import told_twin
         from gemel.outputs.export.export import export_twin, parse_formats
         from gemel.project import open_project
         from gemel.store.store import Store
 
         formats = parse_formats(self.to)
-        check_json_target(self.json)
         project = open_project(self.folder)
         out = self.out if self.out is not None else self.folder / "exports"
         store = Store.open(project.store_folder)

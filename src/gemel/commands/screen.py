@@ -1,5 +1,6 @@
 """What commands show: tables, findings, progress bars, JSON."""
 
+import errno
 import json
 import os
 import sys
@@ -61,14 +62,17 @@ def print_findings(findings: Iterable[Finding]) -> None:
     print_table("Findings", ("severity", "code", "where", "what, and what to do"), rows)
 
 
-def check_json_target(target: Path | None) -> None:
+def check_json_target(target: Path) -> None:
     """Refuse a file for `--json` that could not be written, before the work whose result goes there."""
-    if target is None or str(target) == "-":
+    from gemel.services.formats.target_folder import check_target_folder
+
+    if str(target) == "-":
         return
-    place = target if target.exists() else target.parent
-    if target.is_dir() or not target.parent.is_dir() or not os.access(place, os.W_OK):
-        why = "it is a folder" if target.is_dir() else f"{place} is not there, or takes nothing"
-        raise _no_json(target, why)
+    if target.is_dir():
+        raise _no_json(target, os.strerror(errno.EISDIR))
+    if not target.parent.is_dir():
+        raise _no_json(target, os.strerror(errno.ENOTDIR if target.parent.exists() else errno.ENOENT))
+    check_target_folder(target.parent)
 
 
 def _no_json(target: Path, why: str) -> ConfigError:

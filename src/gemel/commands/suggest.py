@@ -8,8 +8,6 @@ import tyro  # noqa: TID253 (a command is only imported to be parsed)
 
 if TYPE_CHECKING:
     from gemel.artifacts.twin import Twin
-    from gemel.project import Project
-    from gemel.store.store import Store
 
 
 @dataclass(frozen=True)
@@ -30,6 +28,7 @@ class Suggest:
         import numpy as np
 
         from gemel.commands.screen import print_table, write_json
+        from gemel.commands.told_twin import told_twin
         from gemel.errors import ConfigError
         from gemel.project import open_project
         from gemel.stages.identify.push_scene import TIP_RADIUS_M, outline_of, push_scene
@@ -53,17 +52,6 @@ class Suggest:
         if self.json is None or str(self.json) != "-":
             print_table(f"pushes of {name} that would teach most", ("", "push", "expected gain [nats]"), rows)
         return 0
-
-
-def told_twin(project: "Project", store: "Store") -> "tuple[str, Twin]":
-    """Address and content of the project's twin; said on the screen where it may not be the one in force."""
-    from gemel.commands.screen import console
-    from gemel.in_force import twin_in_force
-
-    current = twin_in_force(project, store)
-    if current.note:
-        console(stderr=True).print(current.note, style="yellow")
-    return current.address, current.twin
 
 
 def _object(twin: "Twin", given: str) -> str:
